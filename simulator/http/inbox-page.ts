@@ -18,7 +18,7 @@ export interface InboxView {
   url: string
 }
 
-/** Of groups. */
+/** The groups of messages on a page. */
 const PAGE_SIZE = 50
 
 export function inboxPage(view: InboxView): Html {

@@ -21,7 +21,7 @@ export interface SmscParts {
   accept(sms: Sms, raw: Buffer, fate: Fate): void
 }
 
-/** Of registered_delivery: SMPP 3.4, 5.2.17. */
+/** The bit of registered_delivery that asks for intermediate notifications: SMPP 3.4, 5.2.17. */
 const INTERMEDIATE = 0x10
 const SYSTEM_ERROR = 0x08
 const BAD_NUMBER = 0x0b

@@ -1,4 +1,4 @@
-import { identifyCarrier, modesOf, scopedProvider } from '../channels/carrier-name.js'
+import { identifyCarrier, modesOf, simulatedName } from '../channels/carrier-name.js'
 import type { ChannelModule } from '../channels/channel.js'
 import type { DocumentUrl } from '../channels/channel-contract.js'
 import type { ChannelRuntime, DocumentContext, RuntimeContext } from '../channels/channel-runtime.js'
@@ -41,7 +41,7 @@ export async function openChannels(config: Config, parts: Omit<DocumentContext, 
       const serve = (senders: CallbackSenders, isSimulated: boolean): void => {
         const { modes } = senders
         callbacks.push({
-          path: `/callbacks/${scopedProvider(name, isSimulated)}`,
+          path: `/callbacks/${isSimulated ? simulatedName(name) : name}`,
           modes,
           signed: signsCallbacks,
           callback: callback(senders, callbackParts),
@@ -52,7 +52,7 @@ export async function openChannels(config: Config, parts: Omit<DocumentContext, 
         .map(url => ({ url, identity: identifyCarrier({ name, ...(identify && { identify }) }, url) }))
       if (carriers.length > 0) serve({ carriers, modes: modesOf(false, config.hasCarriers) }, false)
       const simulatorSecret = secretOf(parts.keys.simulator, name)
-      const simulated = { simulatorSecret, identity: scopedProvider(name, true), modes: modesOf(true, config.hasCarriers) }
+      const simulated = { simulatorSecret, identity: simulatedName(name), modes: modesOf(true, config.hasCarriers) }
       if (config.simulator) serve(simulated, true)
     }
     const sources = runtime.documents?.(context) ?? {}

@@ -18,7 +18,7 @@ export interface DatabaseMemory extends TreeHead {
 export const MEMORY_FILE = 'database-memory.json'
 
 interface StoredMemory extends DatabaseMemory {
-  /** Of the file itself: a file that was copied with its folder has another one. */
+  /** The inode of the file itself: a file that was copied with its folder has another one. */
   inode: number
 }
 

@@ -20,7 +20,7 @@ const THREADS = 1
 /** A page of a report takes some 30 ms, so that these wait for no longer than a caller does. */
 const MAX_WAITING = 32
 const LIMIT_MS = 20_000
-/** Of each message as it left: its header fields and its text are at the beginning. */
+/** The largest message that documents show as it left. The bytes of a larger message are not read. */
 const MAX_SHOWN = 8 * 1_048_576
 
 /** The documents about notifications, as the api serves them. */

@@ -1,4 +1,4 @@
-import { modesOf, providerOf, scopedProvider } from '../channels/carrier-name.js'
+import { modesOf, providerOf, simulatedName } from '../channels/carrier-name.js'
 import type { ChannelDelivery, World } from '../channels/channel-runtime.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
 import { moduleOf } from '../channels/registry.js'
@@ -108,7 +108,7 @@ function planLanes<Message>(
   const { channel } = wiring
   const identityOf = (url: URL): string => {
     const identity = wiring.identify(url)
-    return simulated ? scopedProvider(providerOf(identity), true) : identity
+    return simulated ? simulatedName(providerOf(identity)) : identity
   }
   const planned = urls.map((url, rank) => {
     const identity = identityOf(url)
@@ -146,7 +146,7 @@ interface QueueParts {
 }
 
 /** A lane's access to the queue. */
-export const queueOf = (
+export const laneQueue = (
   pool: Pool,
   parts: QueueParts,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
@@ -209,7 +209,7 @@ async function openLane<Message>(
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
+    ...laneQueue(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** Of package.json, which lies beside dist. */
+/** The version in package.json, which lies beside dist. */
 export const readVersion = (): string =>
   (JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }).version

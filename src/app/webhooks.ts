@@ -20,7 +20,7 @@ import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
 import { openSecrets } from '../webhooks/endpoints.js'
 import type { ResolveName } from '../webhooks/name-lookup.js'
 import { openOutbound } from '../webhooks/outbound.js'
-import { type AttemptOutcome, writeOutcomes } from '../webhooks/outcome.js'
+import { type PostOutcome, writeOutcomes } from '../webhooks/outcome.js'
 import { renderBodies, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
@@ -79,7 +79,7 @@ export interface WebhookWorkerParts {
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const { config, format, keys, pool, clock, log, leaseMs, onError, timing, trace, resolve } = parts
   const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
-  const reports = new GroupCommit<AttemptOutcome, boolean | Busy>({
+  const reports = new GroupCommit<PostOutcome, boolean | Busy>({
     write: async outcomes => {
       // A group that takes too long is halved, and its last halves are written again: an outcome that is lost means another post.
       const isWorthRepeating = (error: unknown): boolean => (outcomes.length === 1 ? !isLocked(error) : !isTooSlow(error))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { identifyCarrier } from '../channels/carrier-name.js'
 import type { ChannelModule } from '../channels/channel.js'
 import type { ChannelDelivery } from '../channels/channel-runtime.js'
-import { channelModules, channels, loadContracts } from '../channels/registry.js'
+import { blobUses, channelModules, channels, loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
@@ -86,8 +86,6 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** One connection renews leases, the other takes over expired ones. */
 const LEASE_CONNECTIONS = 2
-/** The uses of blobs that channels keep in tables of their own. */
-const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** What Unix calls nice: the processor goes to the API and the database first, and a third of its time to workers that want it too. */
 const NICENESS = 5
@@ -140,7 +138,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     simulatorAddress: async (name: string) => (await simulator?.findAddress(name)) ?? null,
     shortLink: createShortLinks(pool, keys.link),
     async dropBlobs(hashes: readonly string[]) {
-      const left = await dropBlobs(pool, BLOB_USES, hashes)
+      const left = await dropBlobs(pool, blobUses, hashes)
       if (left > 0) log.warn({ left }, 'files outside of the database could not be deleted yet')
     },
     onError,
@@ -288,7 +286,7 @@ function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly Chore[])
       { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
       { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
       { name: 'terms of personal data', everyMs: HOUR, run: signal => endTerms({ pool, clock }, signal) },
-      { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, BLOB_USES, signal) },
+      { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, blobUses, signal) },
       { name: 'files without a row', everyMs: 12 * HOUR, run: signal => deleteLeftovers(pool, signal) },
       { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
       { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },

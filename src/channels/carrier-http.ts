@@ -131,7 +131,7 @@ function wordsOf(error: unknown): string {
   return typeof code === 'string' && !message.includes(code) ? `${code} ${message}`.trim() : message || String(error)
 }
 
-/** Of a trial of the credentials, which a person waits for. */
+/** The time-out of a trial of the credentials, which a person waits for. */
 const CHECK_MS = 10_000
 const MAX_CHECK_ANSWER = 65_536
 const MAX_CHECK_SHOWN = 300

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { SIMULATED } from '../domain/carrier-source.js'
 import type { Mode } from '../domain/token.js'
 import type { ProviderModule } from './provider-module.js'
 
@@ -16,15 +17,21 @@ const digest = (account: string): string => createHash('sha256').update(account)
 const accountOf = ({ username, hostname, port, pathname }: URL): string => `${username}@${hostname}:${port}${pathname}`
 
 /**
- * The name of a provider, with a prefix for the simulator, so that a simulated carrier is never taken for a real one. It is also the
- * identity of the simulated carrier: the simulator listens on other ports after every start, but remains the same carrier.
+ * The name and the identity of the simulated carrier of a provider. The identity has no host: the simulator listens on other ports after
+ * every start, but remains the same carrier.
  */
-export const scopedProvider = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
+export const simulatedName = (provider: string): string => `${SIMULATED}${provider}`
 
-export const isSimulated = (carrier: string): boolean => carrier.startsWith(scopedProvider('', true))
+export const isSimulated = (carrier: string): boolean => carrier.startsWith(SIMULATED)
 
 /** The modes of the messages that a carrier gets. Beside real carriers the simulated ones get those of test tokens alone. */
 export const modesOf = (simulated: boolean, hasCarriers: boolean): readonly Mode[] =>
   simulated ? (hasCarriers ? ['test'] : ['live', 'test']) : ['live']
 
 export const providerOf = (carrier: string): string => carrier.split(':', 1)[0]!
+
+/** The provider that speaks with a carrier. A simulated carrier has the provider of the real one. */
+export const realProviderOf = (carrier: string): string => {
+  const provider = providerOf(carrier)
+  return isSimulated(provider) ? provider.slice(SIMULATED.length) : provider
+}

@@ -33,7 +33,7 @@ interface RequestPart {
 }
 
 interface StatusRecord {
-  /** Of the OpenAPI document. */
+  /** The summary of the route in the OpenAPI document. */
   readonly summary: string
   readonly schema: TSchema
   from(status: FoundStatus, documentUrl: DocumentUrl): object

@@ -102,7 +102,7 @@ export interface PersonalFile {
 
 /** A recording that is stored as a blob. */
 export interface KeptRecording {
-  /** Of the message that was recorded. */
+  /** The ordinal of the message that was recorded. */
   ordinal: number
   sha256: string
   size: number

@@ -4,7 +4,7 @@ import type { Callback, Provider, WhenUnknown } from './provider.js'
 export type ProviderTable = Readonly<Record<string, ProviderEntry>>
 
 interface ProviderEntry {
-  /** Of the URLs that name its carriers. */
+  /** The protocols of the URLs that name its carriers. */
   readonly protocols: readonly string[]
   /** What happens to its attempts with an unknown outcome. */
   readonly whenUnknown: WhenUnknown

@@ -38,7 +38,7 @@ export interface CarrierReport {
   failure?: Failure
   /** In Portuguese, of failures. */
   reason?: string
-  /** Of 'again': how long to wait before the next message. */
+  /** How long to wait before the next message, if the type is 'again'. */
   delayMs?: number
   trackingCode?: string
   /** What else is known of it, as in a receipt. */
@@ -78,7 +78,7 @@ export interface CarrierReply {
   /** The carrier's reference of the message that was answered, where it is reported. */
   inReplyTo: string | null
   at: Date | null
-  /** Of an answer that travels in several: the name that its parts share, which one this is, and of how many. */
+  /** The place of this part in an answer that travels in several: the name that the parts share, the number of this part, and how many there are. */
   part?: { of: string; number: number; total: number }
 }
 
@@ -176,7 +176,7 @@ export class SendError extends Error {
   readonly retryAfterMs: number | null
   /** Whether the carrier fails, so that other messages are kept back too, or only this message. */
   readonly scope: 'carrier' | 'message'
-  /** Of an uncertain one in several parts: what the carrier calls those that it surely took; null for the others. */
+  /** The carrier's names for the parts that it surely took of an uncertain message in several parts; null for the other parts. */
   readonly references: readonly (string | null)[]
   /** The carrier was not called: the message goes back to the queue as it came. */
   readonly untried: boolean

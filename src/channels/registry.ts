@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/channel.js'
 import { type LinkTarget, readLinkCode } from '../domain/link.js'
-import { providerOf } from './carrier-name.js'
+import { realProviderOf } from './carrier-name.js'
 import type { ChannelModule } from './channel.js'
 import type { ChannelContract } from './channel-contract.js'
 import { email } from './email/channel.js'
@@ -15,6 +15,9 @@ import { whatsapp } from './whatsapp/channel.js'
 export const channelModules: readonly ChannelModule[] = [email, sms, whatsapp, voice, letter]
 
 export const channels: readonly Channel[] = channelModules.map(({ channel }) => channel)
+
+/** The uses of blobs that channels keep in tables of their own. */
+export const blobUses = channelModules.flatMap(module => module.blobUses ?? [])
 
 const byName = new Map(channelModules.map(module => [module.channel, module]))
 const byWire = new Map(channelModules.map(module => [module.wire, module]))
@@ -50,7 +53,6 @@ export const takenFact = (channel: Channel): 'sent' | 'processed' =>
 const providers: ProviderTable = Object.assign({}, ...channelModules.map(module => module.providers))
 
 /** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
-export const unknownClassOf = (carrier: string): WhenUnknown =>
-  providers[providerOf(carrier).replace(/^simulator\//, '')]?.whenUnknown ?? 'never'
+export const unknownClassOf = (carrier: string): WhenUnknown => providers[realProviderOf(carrier)]?.whenUnknown ?? 'never'
 
 export const providerNames: readonly string[] = Object.keys(providers)

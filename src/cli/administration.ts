@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { actor } from '../app/actor.js'
 import { type Config, readConfig } from '../app/config.js'
 import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
@@ -11,7 +11,7 @@ import { KNOWN_EVERYWHERE_MS } from '../engine/access/directory.js'
 import { type Account, findAccount } from '../store/accounts/accounts.js'
 import { recordAudit } from '../store/audit.js'
 import { readRevision } from '../store/installation.js'
-import { type Pool, type Queryable, type Transaction, transaction } from '../store/postgres.js'
+import { openPool, type Pool, type PoolOptions, type Queryable, type Transaction, transaction } from '../store/postgres.js'
 import { type AccountOptions, required, type ScopeOptions } from './options.js'
 import { type OutputOptions, printList, printRecord, printResult, type Result } from './output.js'
 
@@ -20,7 +20,7 @@ export interface Administration {
   keys: Keys
   pool: Pool
   databaseUrl: string
-  /** Of the owner of the tables, where it is known; else the same. */
+  /** The URL for the owner of the tables, where it is known; otherwise the same as `databaseUrl`. */
   ownerUrl: string
   /** The migrations that were applied when the database was opened. */
   migrations: string[]
@@ -38,6 +38,18 @@ export async function withDatabase<T>(work: (administration: Administration) => 
   } finally {
     await pool.end()
     await database.close()
+  }
+}
+
+type LongPoolOptions = Pick<PoolOptions, 'url' | 'files' | 'asOwner'> & Required<Pick<PoolOptions, 'timeoutFactor'>>
+
+/** A pool for work whose statements take longer than those of a send. An idle connection that breaks is not told: the next statement opens another. */
+export async function withLongTimeouts<T>(options: LongPoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = openPool({ ...options, size: 2, onError: () => {} })
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
   }
 }
 
@@ -79,9 +91,6 @@ export const changeAccount = (
 
 export const requireAccount = async (db: Queryable, nameOrId: string): Promise<Account> =>
   required(await findAccount(db, nameOrId), `Não existe a conta "${nameOrId}". Veja as contas com: carteiro account list`)
-
-/** Who runs this command, for the log of actions. */
-export const actor = (): string => `command:${userInfo().username}`
 
 export const audit = (db: Transaction, action: string, subject: string, detail: Record<string, unknown> = {}): Promise<void> =>
   recordAudit(db, { actor: actor(), action, subject, detail })

@@ -10,6 +10,7 @@ import { readEventLog } from '../store/notification/event-log.js'
 import type { Pool } from '../store/postgres.js'
 import { run } from './administration.js'
 import type { OutputOptions } from './output.js'
+import { showLine } from './progress.js'
 
 interface AuditOptions extends OutputOptions {
   checkpoint?: string[]
@@ -39,13 +40,14 @@ export function auditCommand(): Command {
           '--key deve ser a chave pública do registro, na forma nome+número+chave que "carteiro audit" mostra.',
         )
       return run(options, async ({ pool }) => {
-        const { checked, faults } = await auditChains(pool)
+        const show = showLine()
+        const { checked, faults } = await auditChains(pool, text => show(() => text))
         const log = await auditLog(pool, {
           files,
           key,
-          onProgress: (leaves, size) => progress(`${leaves} de ${size} eventos do registro conferidos`),
+          onProgress: (leaves, size) => show(() => `${leaves} de ${size} eventos do registro conferidos`),
         })
-        endProgress()
+        show(null)
         const actions = await checkActionLog(pool)
         const broken = actions.fault
         const ownFaults = broken === null ? [] : [`registro de ações: cadeia rompida na linha ${broken.id} (${broken.fault})`]
@@ -66,7 +68,7 @@ export function auditCommand(): Command {
     })
 }
 
-async function auditChains(pool: Pool): Promise<{ checked: number; faults: string[] }> {
+async function auditChains(pool: Pool, show: (text: string) => void): Promise<{ checked: number; faults: string[] }> {
   let checked = 0
   const faults: string[] = []
   for await (const page of readEventLog(pool)) {
@@ -83,9 +85,8 @@ async function auditChains(pool: Pool): Promise<{ checked: number; faults: strin
           `${notification}: o evento ${seq} não está no registro. Se o worker estava parado, inicie-o e confira de novo`,
       ),
     )
-    progress(`${checked} notificações conferidas`)
+    show(`${checked} notificações conferidas`)
   }
-  endProgress()
   return { checked, faults }
 }
 
@@ -95,12 +96,4 @@ function readArchive(name: string): { name: string; text: string } {
   } catch (cause) {
     throw new OperatorError(`Não foi possível ler ${name} (${(cause as NodeJS.ErrnoException).code ?? 'erro'}).`, { cause })
   }
-}
-
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${text}`)
-}
-
-function endProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\n')
 }

@@ -1,18 +1,17 @@
 import { Command, CommanderError, Option } from 'commander'
 import { openFiles } from '../app/database.js'
-import { channelModules } from '../channels/registry.js'
+import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import { deleteLeftovers } from '../store/files/leftovers.js'
 import { countOutside, listOutside, moveBlobs, type Side, verifyOutside } from '../store/files/move.js'
-import { filesOf, openPool, type Pool, transaction } from '../store/postgres.js'
-import { audit, withDatabase } from './administration.js'
+import { filesOf, type Pool, transaction } from '../store/postgres.js'
+import { audit, withDatabase, withLongTimeouts } from './administration.js'
 import { addVerb } from './options.js'
 import { type OutputOptions, printResult, type Result } from './output.js'
 import { showBytes } from './progress.js'
 
 /** Counts and walks take as long as there are files. */
 const TIMEOUT_FACTOR = 360
-const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** files: the recordings and letters that FILES_URL keeps outside of the database. */
 export function filesCommand(): Command {
@@ -37,20 +36,10 @@ export function filesCommand(): Command {
 /** `faults`: they are told with the rest, and a monitor sees the exit code. */
 const runForLong = (options: OutputOptions, work: (pool: Pool) => Promise<{ result: Result; faults: number }>): Promise<void> =>
   withDatabase(async ({ config, databaseUrl }) => {
-    const pool = openPool({
-      url: databaseUrl,
-      size: 2,
-      timeoutFactor: TIMEOUT_FACTOR,
-      files: openFiles(config),
-      onError: () => {},
-    })
-    try {
-      const { result, faults } = await work(pool)
-      printResult(result, options)
-      if (faults > 0) throw new CommanderError(1, 'carteiro.files', `${faults}`)
-    } finally {
-      await pool.end()
-    }
+    const pool = { url: databaseUrl, timeoutFactor: TIMEOUT_FACTOR, files: openFiles(config) }
+    const { result, faults } = await withLongTimeouts(pool, work)
+    printResult(result, options)
+    if (faults > 0) throw new CommanderError(1, 'carteiro.files', `${faults}`)
   })
 
 async function check(pool: Pool, options: OutputOptions) {
@@ -78,7 +67,7 @@ async function check(pool: Pool, options: OutputOptions) {
 async function move(pool: Pool, to: Side, options: OutputOptions) {
   requireSetting(pool)
   const show = showBytes(options)
-  const { files, bytes, faults } = await moveBlobs(pool, to, BLOB_USES, show).finally(() => show(null))
+  const { files, bytes, faults } = await moveBlobs(pool, to, blobUses, show).finally(() => show(null))
   const stays = faults.map(({ message }) => message)
   await transaction(pool, db => audit(db, 'files move', to, { files, bytes, stays: stays.length }))
   return { result: { files, size: bytes, stays }, faults: stays.length }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Carteiro, NotificationSummary, NotificationsQuery, TimelineEvent } from '../../client/client.js'
 import { channelNames, idReader, readLimit } from './options.js'
-import { type OutputOptions, print, printList, printRecord } from './output.js'
+import { type OutputOptions, openStopSignal, print, printList, printRecord } from './output.js'
 import { type RemoteOptions, remoteCommand, withGateway } from './remote.js'
 
 const readIdEmail = idReader('Informe o idEmail da notificação (um UUID).')
@@ -81,12 +81,7 @@ export const listCommand = (): Command =>
 
 /** Until the person has seen enough. */
 async function watchEvents(carteiro: Carteiro, id: string, options: OutputOptions): Promise<void> {
-  const stop = new AbortController()
-  const { signal } = stop
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
-  // Nobody reads what is shown.
-  process.stdout.once('error', () => stop.abort())
+  const signal = openStopSignal()
   let seen = -1
   while (!signal.aborted) {
     const events = await carteiro.events(id)

@@ -1,11 +1,12 @@
 import { Command } from 'commander'
+import { actor } from '../app/actor.js'
 import { moduleOf, providerNames } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { signalDue } from '../store/delivery/due-signal.js'
 import { type Hold, type HoldScope, liftHold, listHolds, placeHold } from '../store/delivery/holds.js'
 import type { Queryable } from '../store/postgres.js'
-import { actor, audit, change, requireAccount, run } from './administration.js'
+import { audit, change, requireAccount, run } from './administration.js'
 import { channelOption } from './options.js'
 import type { OutputOptions } from './output.js'
 

@@ -1,7 +1,8 @@
 import { Command } from 'commander'
+import { actor } from '../app/actor.js'
 import { OperatorError } from '../domain/errors.js'
 import { listLegalHolds, placeLegalHold, releaseLegalHold } from '../store/notification/legal-holds.js'
-import { actor, audit, change, run } from './administration.js'
+import { audit, change, run } from './administration.js'
 import { idReader } from './options.js'
 import type { OutputOptions } from './output.js'
 

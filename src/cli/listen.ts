@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { OperatorError } from '../domain/errors.js'
-import { DEFAULT_PAYLOAD_VERSION, payloadVersions, signMessage } from '../domain/webhook.js'
-import { channelNames } from './options.js'
-import { print } from './output.js'
+import { DEFAULT_PAYLOAD_VERSION, payloadVersions, readSecret, signedHeaders } from '../domain/webhook.js'
+import { channelNames, required } from './options.js'
+import { openStopSignal, print } from './output.js'
 import { gatewayOf, type RemoteOptions, remoteCommand } from './remote.js'
 
 interface ListenOptions extends RemoteOptions {
@@ -47,12 +47,7 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
   // localhost:3000/avisos parses too, as an address of the scheme "localhost".
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new OperatorError('--forward-to deve ser uma URL de http ou https, como http://localhost:3000/avisos.')
-  const stop = new AbortController()
-  const { signal } = stop
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
-  // Nobody reads what is shown.
-  process.stdout.once('error', () => stop.abort())
+  const signal = openStopSignal()
   const show = (record: object, text: string): void => print(json ? JSON.stringify(record) : text)
   const api: Api = { ...gateway, signal }
   // The API refuses a name that is no channel, and lists the channels.
@@ -60,8 +55,8 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
   const opened = (await ask(api, 'POST', '/gw/webhooks/listen', filters)) as { id: string; segredo: string } | null
   if (opened === null) return
   const { id, segredo: secret } = opened
+  const key = required(readSecret(secret), 'A API respondeu com um segredo que não se pode ler.')
   show({ listener: id, secret, forwardTo }, `Segredo  ${secret}\nEscutando; Ctrl-C encerra.`)
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const path = `/gw/webhooks/listen/${id}`
   let confirmed: string[] = []
   while (!signal.aborted) {
@@ -109,16 +104,10 @@ async function ask({ url, token, signal }: Api, method: string, path: string, bo
 /** Tries until the developer's program answers; null once the command is stopped. Any status counts: the program has the event. */
 async function deliver(forwardTo: string, key: Buffer, { id, corpo }: Message, signal: AbortSignal): Promise<number | null> {
   for (let pauseMs = 250; !signal.aborted; pauseMs *= 2) {
-    const seconds = Math.floor(Date.now() / 1_000)
     try {
       const response = await fetch(forwardTo, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'webhook-id': id,
-          'webhook-timestamp': String(seconds),
-          'webhook-signature': signMessage([key], id, seconds, corpo),
-        },
+        headers: { 'content-type': 'application/json', ...signedHeaders([key], id, Date.now(), corpo) },
         body: corpo,
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(FORWARD_TIMEOUT_MS)]),

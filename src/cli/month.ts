@@ -10,8 +10,8 @@ import {
   listMonths,
   type MonthObstacle,
 } from '../store/evidence/dropped-months.js'
-import { isLocked, openPool, type Pool, transaction } from '../store/postgres.js'
-import { audit, run } from './administration.js'
+import { isLocked, type Pool, transaction } from '../store/postgres.js'
+import { audit, run, withLongTimeouts } from './administration.js'
 import { addVerb, required } from './options.js'
 import type { OutputOptions, Result } from './output.js'
 
@@ -48,16 +48,9 @@ export function monthCommand(): Command {
 }
 
 const runForLong = (options: OutputOptions, asOwner: boolean, work: (pool: Pool) => Promise<Result>): Promise<void> =>
-  run(options, async ({ databaseUrl, ownerUrl }) => {
-    const pool = openPool({
-      url: asOwner ? ownerUrl : databaseUrl,
-      size: 2,
-      asOwner,
-      timeoutFactor: TIMEOUT_FACTOR,
-      onError: () => {},
-    })
-    return work(pool).finally(() => pool.end())
-  })
+  run(options, ({ databaseUrl, ownerUrl }) =>
+    withLongTimeouts({ url: asOwner ? ownerUrl : databaseUrl, asOwner, timeoutFactor: TIMEOUT_FACTOR }, work),
+  )
 
 const readMonth = (text: string): string =>
   required(/^20\d\d-(0[1-9]|1[0-2])$/.test(text) ? text : null, 'Informe o mês como 2026-01.')

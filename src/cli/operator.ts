@@ -1,11 +1,12 @@
 import { Command, Option } from 'commander'
+import { actor } from '../app/actor.js'
 import { OperatorError } from '../domain/errors.js'
 import { readEmailAddress } from '../domain/mail-address.js'
 import { type OperatorRole, operatorRoles } from '../domain/operator.js'
 import { invitationPath, invite } from '../engine/console/invitations.js'
 import { findOperator, listOperators } from '../store/console/operators.js'
 import { endSessions } from '../store/console/sessions.js'
-import { actor, audit, change, requireAccount, run } from './administration.js'
+import { audit, change, requireAccount, run } from './administration.js'
 import { addVerb, required } from './options.js'
 import type { OutputOptions } from './output.js'
 

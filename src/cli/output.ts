@@ -18,6 +18,15 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+/** For commands that show things until they are stopped. Aborted when the person stops the command, and when nobody reads its output any more. */
+export function openStopSignal(): AbortSignal {
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  process.stdout.once('error', () => stop.abort())
+  return stop.signal
+}
+
 export function printResult(result: Result, options: OutputOptions): void {
   if (typeof result === 'string') print(result)
   else if (isListing(result)) printList(...result, options)

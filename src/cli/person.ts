@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { openFiles } from '../app/database.js'
 import { readPerson } from '../channels/person.js'
-import { channelModules } from '../channels/registry.js'
+import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { erasePerson, type FoundPerson, findPerson } from '../engine/ageing/person.js'
@@ -13,8 +13,8 @@ import { exportPerson } from '../evidence/person/export.js'
 import { dropBlobs } from '../store/files/blobs.js'
 import type { Person, PersonsNotification } from '../store/person/find.js'
 import { listSuppressedContacts } from '../store/person/rows.js'
-import { openPool, type Pool, transaction } from '../store/postgres.js'
-import { type Administration, audit, requireAccount, run } from './administration.js'
+import { type Pool, transaction } from '../store/postgres.js'
+import { type Administration, audit, requireAccount, run, withLongTimeouts } from './administration.js'
 import { addVerb } from './options.js'
 import type { OutputOptions, Result } from './output.js'
 
@@ -22,7 +22,6 @@ type PersonOptions = OutputOptions & { to: string; account?: string; everywhere?
 
 /** A search of every notification takes as long as the database is large. */
 const TIMEOUT_FACTOR = 360
-const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** person: everything of one person, for a request under the LGPD. */
 export function personCommand(): Command {
@@ -57,22 +56,14 @@ interface Work {
 
 const runFor = ({ to, account, everywhere = false, ...options }: PersonOptions, work: (parts: Work) => Promise<Result>) => {
   if (to.trim() === '') throw new OperatorError('Informe em --to o e-mail, o telefone, o documento ou o nome da pessoa.')
-  return run(options, async administration => {
-    const pool = openPool({
-      url: administration.databaseUrl,
-      size: 2,
-      timeoutFactor: TIMEOUT_FACTOR,
-      files: openFiles(administration.config),
-      onError: () => {},
-    })
-    try {
+  return run(options, administration => {
+    const { config, keys, databaseUrl } = administration
+    return withLongTimeouts({ url: databaseUrl, timeoutFactor: TIMEOUT_FACTOR, files: openFiles(config) }, async pool => {
       const owner = account === undefined ? null : (await requireAccount(pool, account)).id
       const person = await readPerson(to, owner)
       const found = await findPerson(pool, person, everywhere)
-      return await work({ administration, pool, person, found, subject: fingerprint(administration.keys, to) })
-    } finally {
-      await pool.end()
-    }
+      return work({ administration, pool, person, found, subject: fingerprint(keys, to) })
+    })
   })
 }
 
@@ -106,7 +97,7 @@ async function erase({ pool, person, found, subject }: Work, yes: boolean): Prom
   const { erased, traces, files } = await erasePerson(pool, person, found, (db, result) =>
     audit(db, 'person erase', subject, { notifications: result.erased, stays: stays.length }),
   )
-  const filesLeft = await dropBlobs(pool, BLOB_USES, [...new Set(files)])
+  const filesLeft = await dropBlobs(pool, blobUses, [...new Set(files)])
   // Another transaction had them at this moment.
   const missed = found.notifications.filter(one => !isKept(one) && !erased.includes(one.id))
   const busy = missed.map(({ id }) => `${id}: em uso neste momento. Repita o comando`)

@@ -1,4 +1,5 @@
 import type { Batch } from '../../client/client.js'
+import { batchStateNames } from '../domain/bulk.js'
 import type { OutputOptions } from './output.js'
 
 const MIB = 1_048_576
@@ -10,17 +11,11 @@ export type ShownBatch = Pick<
 >
 
 function measure(batch: ShownBatch): { what: string; done: number; of: number } {
-  if (batch.situacao === 'checking') return { what: 'conferindo', done: batch.conferidas, of: batch.total }
-  const names: Record<string, string> = {
-    sending: 'enviando',
-    paused: 'pausado',
-    done: 'concluído',
-    checked: 'conferido',
-    cancelled: 'cancelado',
-  }
-  const of = batch.situacao === 'checked' ? batch.total : batch.boas
-  const done = batch.situacao === 'checked' ? batch.conferidas : batch.aceitas + batch.falhas
-  return { what: names[batch.situacao] ?? batch.situacao, done, of }
+  // A newer gateway may have states that this command does not know.
+  const what = batchStateNames[batch.situacao] ?? batch.situacao
+  return batch.situacao === 'checking' || batch.situacao === 'checked'
+    ? { what, done: batch.conferidas, of: batch.total }
+    : { what, done: batch.aceitas + batch.falhas, of: batch.boas }
 }
 
 const pace = ({ porMinuto, segundosRestantes }: ShownBatch): string =>

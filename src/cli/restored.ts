@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os'
 import { Command } from 'commander'
 import { moduleOf } from '../channels/registry.js'
+import { batchStateNames } from '../domain/bulk.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { stateNames } from '../engine/bulk/acts.js'
 import { releaseRestored } from '../engine/unknown/restored.js'
 import { listStopped } from '../store/bulk/batches.js'
 import { countRestored, listRestored } from '../store/delivery/restored.js'
@@ -56,7 +56,7 @@ export function restoredCommand(): Command {
     (options: OutputOptions) =>
       run(options, async ({ pool }) => [
         (await listStopped(pool)).map(({ id, account, mode, name, state, open, createdAt }) => {
-          return { id, account, mode, name, state: stateNames[state], open, since: createdAt }
+          return { id, account, mode, name, state: batchStateNames[state], open, since: createdAt }
         }),
         'Nenhum lote espera por causa de uma restauração.',
       ]),

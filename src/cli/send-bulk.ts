@@ -36,7 +36,7 @@ type Api = ReturnType<typeof gatewayOf>
 
 const POLL_MS = 500
 const TRIES = 20
-/** Of a parameter: servers refuse long addresses. What is longer is saved as a mapping first. */
+/** The longest parameter: servers refuse long addresses. A longer text is saved as a mapping first. */
 const MAX_PARAMETER = 4_000
 
 async function sendBulk(file: string, options: SendBulkOptions): Promise<void> {

@@ -7,6 +7,17 @@ import type { JsonObject } from './notification.js'
 export const batchStates = ['receiving', 'checking', 'checked', 'sending', 'paused', 'done', 'cancelled'] as const
 export type BatchState = (typeof batchStates)[number]
 
+/** The states of a batch, as people read them. */
+export const batchStateNames: Record<BatchState, string> = {
+  receiving: 'recebendo',
+  checking: 'conferindo',
+  checked: 'conferido',
+  sending: 'enviando',
+  paused: 'pausado',
+  done: 'concluído',
+  cancelled: 'cancelado',
+}
+
 /** In which state a batch was when its time was over. */
 export type ExpiredWhile = 'paused' | 'checked'
 

@@ -10,11 +10,14 @@ export interface CarrierSource {
   modes: readonly Mode[]
 }
 
+/** The beginning of the identities of simulated carriers, so that a simulated carrier is never taken for a real one. */
+export const SIMULATED = 'simulator/'
+
 /** A delivery with all its attempts, also those before the latest. */
 export interface AttemptedDelivery {
   channel: Channel
   mode: Mode
-  /** Of each message and each carrier that it was claimed for: "ordinal carrier". */
+  /** An entry "ordinal carrier" for each message and each carrier that the message was claimed for. */
   attempted: readonly string[]
 }
 

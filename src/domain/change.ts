@@ -14,14 +14,14 @@ interface FactOf {
 export interface LearnedFact extends FactOf {
   kind: 'fact'
   /** For a note that may come again and again, and for a fact that may become one. */
-  repeatable?: NoteLimit
+  noteLimit?: NoteLimit
 }
 
 /** It counts only where the message that it names was given to the carrier that tells it. */
 export interface CarrierReported extends FactOf {
   kind: 'report'
   by: CarrierSource
-  repeatable: NoteLimit
+  noteLimit: NoteLimit
   /** The carrier's names for the message, one per part; none where the report does not tell them. */
   names: readonly (string | null)[]
   /** How long to wait before the next message, where the report asks for one. */

@@ -35,7 +35,7 @@ export interface ChannelTraits {
   /** The Portuguese descriptions of a delivery that differ from the common ones. */
   readonly labels: {
     readonly read?: string
-    /** Of a fallback that waits for the other channel, and of a fallback that is no longer necessary. */
+    /** The words for a fallback that waits for the other channel, and for a fallback that is no longer necessary. */
     readonly waiting?: string
     readonly notNeeded?: string
     readonly failures: Partial<Record<Failure, string>>

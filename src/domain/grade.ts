@@ -1,5 +1,6 @@
 import { addressGroup, isAddress } from './address-range.js'
 import type { Json } from './canonical-json.js'
+import { SIMULATED } from './carrier-source.js'
 
 /**
  * Who answers for an event. The order is that of what it proves about the recipient: the words before 'device' prove nothing of it.
@@ -57,8 +58,6 @@ export function gradeOf(event: GradedEvent, context: GradeContext): Grade {
 
 /** Attempts and replies have the carrier's identity as their source; a recording is fetched from one. */
 const isCarrier = (source: string): boolean => source.includes(':') || source.startsWith(SIMULATED) || source === 'recording'
-
-const SIMULATED = 'simulator/'
 
 /** Whether an event comes from a simulated carrier: nothing of it happened in the world. */
 export const isSimulated = ({ source, data }: GradedEvent): boolean =>

@@ -66,7 +66,7 @@ export interface Acceptance extends Scope {
   request: SendRequest
   validation: StoredValidation | null
   deliveries: PlannedDelivery[]
-  /** Of the rules by which the deliveries were planned; null: no account's. */
+  /** The revision of the rules by which the deliveries were planned; null: the send is written whatever rules the account has now. */
   rulesRevision: number | null
   event: ChainedEvent
   idempotency: { key: string; bodySha256: string } | null

@@ -8,6 +8,6 @@ export interface Operator {
   email: string
   name: string
   role: OperatorRole
-  /** Of a sender; null: all accounts. */
+  /** The account of a sender; null: all accounts. */
   account: string | null
 }

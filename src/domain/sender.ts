@@ -21,7 +21,7 @@ export interface SenderDetail {
 export const brandName = (settings: Pick<SenderSettings, 'brand.name'>, accountName: string): string =>
   settings['brand.name'] || accountName
 
-/** Of accounts that have chosen none. */
+/** The colour of accounts that have chosen none. */
 export const DEFAULT_BRAND_COLOR = '#0b5d4e'
 
 export const brandColor = (settings: { 'brand.color': string }): string => settings['brand.color'] || DEFAULT_BRAND_COLOR

@@ -30,7 +30,7 @@ export interface StoredFile {
 export type ContentStatement = {
   readonly type: string
   readonly size: number
-  /** Of the sender's copy. */
+  /** The digest of the sender's copy. */
   readonly sha256: string
   /** How many bytes the copy hides, and SHA-256(salt || hidden bytes). */
   readonly hidden?: number

@@ -9,7 +9,7 @@ export function readTrackingCode(text: string): string | null {
   return serial !== undefined && String(checkDigit(serial)) === digit ? code : null
 }
 
-/** Of a serial number's eight digits. */
+/** The check digit for the eight digits of a serial number. */
 export function checkDigit(serial: string): number {
   const sum = WEIGHTS.reduce((total, weight, place) => total + weight * Number(serial[place]), 0)
   const rest = 11 - (sum % 11)

@@ -36,7 +36,7 @@ export interface Fact {
     dead?: boolean
     /** The attempt is repeated because its worker is gone: its outcome is unknown. */
     interrupted?: boolean
-    /** Of an unknown outcome, and of the decision about it: the database is a copy, and this names the restoration that found it. */
+    /** The restoration that found the database to be a copy, where this made the outcome unknown; the decision about the outcome names it too. */
     restored?: number
     /** The attempt is repeated because the carrier never took the message: no outcome is unknown any more. */
     notTaken?: boolean
@@ -56,7 +56,7 @@ export interface Fact {
     trackingCode?: string
     /** SHA-256. */
     recording?: string
-    /** Of a note: the fact that it would have been, and why it does not count. */
+    /** The fact that a note would have been, and why the fact does not count. */
     claimed?: FactType
     because?: Objection
     /** The earlier time that the source named, where the chain already held later events. The status shows this time. */

@@ -31,9 +31,25 @@ export const SECRET_BYTES = 32
 /** whsec_ and the key in base64: the form that every library of the standard reads. */
 export const showSecret = (secret: Buffer): string => `whsec_${secret.toString('base64')}`
 
-/** webhook-signature: one `v1,` for each secret that is valid now. */
-export const signMessage = (secrets: readonly (Buffer | KeyObject)[], id: string, seconds: number, body: string): string =>
-  secrets.map(secret => `v1,${createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')}`).join(' ')
+/** The key of a text that showSecret wrote; null: the text is no secret. */
+export function readSecret(text: string): Buffer | null {
+  const [, encoded] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
+  return encoded === undefined ? null : Buffer.from(encoded, 'base64')
+}
+
+/** The headers by which a receiver verifies a message (Standard Webhooks). */
+export const signedHeaders = (secrets: readonly (Buffer | KeyObject)[], id: string, atMs: number, body: string) => {
+  const seconds = Math.floor(atMs / 1_000)
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': sign(secrets, `${id}.${seconds}.${body}`),
+  }
+}
+
+/** One `v1,` for each secret that is valid now. */
+const sign = (secrets: readonly (Buffer | KeyObject)[], text: string): string =>
+  secrets.map(secret => `v1,${createHmac('sha256', secret).update(text).digest('base64')}`).join(' ')
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

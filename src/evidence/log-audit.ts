@@ -26,13 +26,13 @@ export interface LogVerdict {
   size: number
   /** The public key of the log, to be noted outside of this host; null: no worker has run yet. */
   key: string | null
-  /** Of the checkpoints that left the host. */
+  /** How many checkpoints that left the host were compared. */
   compared: number
   faults: string[]
 }
 
 const PAGE = 5_000
-/** Of one kind: more of them say nothing new. */
+/** The faults of one kind that are listed: more of them say nothing new. */
 const MAX_FAULTS = 20
 
 export async function auditLog(db: Queryable, { files, key, onProgress }: LogAudit): Promise<LogVerdict> {

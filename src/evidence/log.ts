@@ -20,7 +20,7 @@ export interface LogParts {
 
 const PAGE_SIZE = 2_000
 const CHECKPOINT_EVERY_MS = 1_500
-/** Of the nodes that are stored. */
+/** The nodes of every eighth height of the tree are stored. */
 export const NODE_STEP = 8
 
 /** Events carry transaction ids of another server: see "Cópia e restauração" in docs/operacao.md. */

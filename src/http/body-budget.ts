@@ -15,7 +15,7 @@ export interface BodyBudgetOptions {
 interface Holder {
   name: string
   bytes: number
-  /** Of the bytes, those of bodies that have arrived and whose requests are not answered yet. */
+  /** The part of `bytes` whose bodies have arrived and whose requests are not answered yet. */
   arrived: number
   waiting: number
   /** Oldest first. */

@@ -24,9 +24,9 @@ declare module 'fastify' {
 export const LARGE_BODY = 262_144
 
 export interface BodyLimits {
-  /** Of requests with a valid token, and of people who are signed in; the share is that of an account and mode, or of a person. */
+  /** The limits for requests with a valid token and for people who are signed in. The share is that of an account and mode, or of a person. */
   accounts: BudgetLimits
-  /** Of all other requests: recipients' forms and carriers' callbacks. The share is an address's. */
+  /** The limits for all other requests: recipients' forms and carriers' callbacks. The share is that of an address. */
   strangers: BudgetLimits
   trustedProxies: readonly AddressRange[]
 }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { findUnknownMembers, type UnknownMembers } from '../domain/schema.js'
 
 const WARNING_HEADER = 'x-carteiro-aviso'
-/** Of one name as it is written. */
+/** The longest name, as it is written. */
 const MAX_LENGTH = 120
 
 /**

@@ -16,7 +16,7 @@ export interface Span {
 }
 
 export interface SpanExporterOptions {
-  /** Of the collector, with the path of its traces. */
+  /** The URL of the collector, with the path of its traces. */
   url: string
   headers: Readonly<Record<string, string>>
   resource: Readonly<Record<string, string>>
@@ -45,7 +45,7 @@ export class SpanExporter {
   #waiting: Span[] = []
   #sending: Promise<void> = Promise.resolve()
   #failing = false
-  /** Of the batch that is next. */
+  /** How often the batch that is next could not be handed over. */
   #refusals = 0
 
   constructor(options: SpanExporterOptions) {

@@ -35,7 +35,7 @@ interface Migration {
  */
 interface LockRetries {
   lockMs: number
-  /** Of every tenth round. */
+  /** How long every tenth round waits for a lock. */
   longLockMs: number
   pauseMs: number
   rounds: number

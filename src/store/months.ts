@@ -5,7 +5,7 @@ import { lowestId } from '../domain/id.js'
  * parameters it holds all months, and each execution opens and locks every one of them.
  */
 export interface IdMonths {
-  /** Of the last one: 2026_11 */
+  /** The name of the last month: 2026_11 */
   name: string
   low: string
   high: string

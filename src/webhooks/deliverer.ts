@@ -1,12 +1,12 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { scopeKey } from '../domain/scope.js'
-import { signMessage } from '../domain/webhook.js'
+import { signedHeaders } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
-import { type AttemptOutcome, erasedOutcome, judgeReply, type OutcomeRules } from './outcome.js'
+import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome } from './outcome.js'
 
 export interface DelivererOptions extends QueueLimits {
   clock: Clock
@@ -19,7 +19,7 @@ export interface DelivererOptions extends QueueLimits {
   /** The bodies of claimed messages, in their order; null when the event's data was erased. */
   render(claims: readonly WebhookClaim[]): Promise<(string | null)[]>
   unseal(claim: WebhookClaim): Buffer[]
-  report(outcome: AttemptOutcome): Promise<unknown>
+  report(outcome: PostOutcome): Promise<unknown>
   release(messages: readonly MessageFence[]): Promise<void>
   /** Returns the messages whose lease was renewed. */
   renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
@@ -173,7 +173,7 @@ export class Deliverer {
 
   async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
     const { failuresToPause, trace, report } = this.#options
-    let outcome: AttemptOutcome | null = null
+    let outcome: PostOutcome | null = null
     let pauses = false
     try {
       outcome = await this.#attempt(message)
@@ -208,20 +208,17 @@ export class Deliverer {
   }
 
   /** null: the lease expired and another worker may have the message. */
-  async #attempt({ claim, body, secrets }: QueuedMessage): Promise<AttemptOutcome | null> {
+  async #attempt({ claim, body, secrets }: QueuedMessage): Promise<PostOutcome | null> {
     const { clock, outbound, rules, trace } = this.#options
     const fence = this.#fence(claim)
     // A process that was suspended for longer than its lease must not post a message that another worker has claimed.
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
-    const seconds = Math.floor(at / 1_000)
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Carteiro-Webhooks/1.0',
-      'webhook-id': claim.id,
-      'webhook-timestamp': String(seconds),
-      'webhook-signature': signMessage(secrets, claim.id, seconds, body),
+      ...signedHeaders(secrets, claim.id, at, body),
     }
     trace?.('posting')
     const started = performance.now()

@@ -6,8 +6,8 @@ import { type HealthReport, type HealthRules, lockEndpoints, recordHealth } from
 import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
-/** The effect of one attempt on the message and on its endpoint. */
-export interface AttemptOutcome {
+/** What the post of a message to its endpoint means for the message and for the endpoint. */
+export interface PostOutcome {
   endpoint: string
   succeeded: boolean
   gone: boolean
@@ -35,7 +35,7 @@ export function judgeReply(
   reply: Reply | Error,
   timing: { at: Date; durationMs: number },
   { plan, random }: OutcomeRules,
-): AttemptOutcome {
+): PostOutcome {
   const answered = reply instanceof Error ? null : reply
   const status = answered?.status ?? null
   const succeeded = status !== null && status >= 200 && status < 300
@@ -69,7 +69,7 @@ export function judgeReply(
 }
 
 /** The outcome of a message whose event was erased. The endpoint was not called, so its health does not change. */
-export function erasedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): AttemptOutcome {
+export function erasedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
   const reason = new Error('Os dados deste evento foram apagados; não há o que enviar.')
   const failure = judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules)
   const settlement = { ...failure.settlement, state: 'dead' as const, delayMs: null }
@@ -97,7 +97,7 @@ const showBody = (body: Buffer): string => body.toString('utf8').replaceAll('\0'
  * Writes the outcomes of many attempts and the health of their endpoints atomically. The outcomes of an endpoint that another
  * transaction holds are left out: the endpoint is in `busy`.
  */
-export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules) => {
+export const writeOutcomes = (pool: Pool, outcomes: readonly PostOutcome[], rules: HealthRules) => {
   const changing = [...new Set(outcomes.filter(({ changesHealth }) => changesHealth).map(({ endpoint }) => endpoint))]
   // Most outcomes do not change an endpoint's health; then one statement is enough.
   if (changing.length === 0) return write(pool, outcomes, rules, new Set())
@@ -105,7 +105,7 @@ export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], r
 }
 
 /** Returns the messages that the worker still held, and the endpoints that these outcomes disabled. */
-async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules, busy: ReadonlySet<string>) {
+async function write(db: Queryable, outcomes: readonly PostOutcome[], rules: HealthRules, busy: ReadonlySet<string>) {
   const free = outcomes.filter(({ endpoint }) => !busy.has(endpoint))
   const settled = await settleMessages(
     db,
@@ -123,7 +123,7 @@ async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: 
 }
 
 /** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */
-function summarise(outcomes: readonly AttemptOutcome[]): HealthReport[] {
+function summarise(outcomes: readonly PostOutcome[]): HealthReport[] {
   const reports = new Map<string, HealthReport & { changes: boolean }>()
   for (const { endpoint, succeeded, gone, pauseMs, changesHealth } of outcomes) {
     const report = reports.get(endpoint) ?? { endpoint, succeeded: false, failed: 0, pauseMs: 0, gone: false, changes: false }

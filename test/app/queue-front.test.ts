@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { queueOf } from '../../src/app/lanes.js'
+import { laneQueue } from '../../src/app/lanes.js'
 import { poolForTest } from '../support/database.js'
 import { gatewayForFile } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'
@@ -13,7 +13,7 @@ test('a lane claims from the front on, and from the beginning when it is asked t
   const onError = (error: unknown): never => {
     throw error
   }
-  const { claim } = queueOf(database.pool, { askedForAll: () => asked, onError })
+  const { claim } = laneQueue(database.pool, { askedForAll: () => asked, onError })
   const question = {
     channel: 'email',
     mode: 'live',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { identifyCarrier, modesOf, scopedProvider } from '../../src/channels/carrier-name.js'
+import { identifyCarrier, modesOf, simulatedName } from '../../src/channels/carrier-name.js'
 import { channelModules } from '../../src/channels/registry.js'
 import { type AttemptedDelivery, attemptName, type CarrierSource, findAttempt } from '../../src/domain/carrier-source.js'
 
@@ -31,7 +31,7 @@ describe.each(providers)('a message that was given to a carrier of $name', ({ ch
     ['another account of the same server', { carriers: [identityOf(name, 'a.example', '00000002')] }],
     ['another server of the same provider', { carriers: [identityOf(name, 'b.example')] }],
     ['the provider without a carrier', { carriers: [name] }],
-    ['the simulated carrier', { carriers: [scopedProvider(name, true)] }],
+    ['the simulated carrier', { carriers: [simulatedName(name)] }],
     ['nobody in particular', { carriers: [] }],
     ['a source of test messages', { modes: ['test'] }],
   ])('is not told of by %s', (_, changes) => {
@@ -53,7 +53,7 @@ describe.each(providers)('a message that was given to a carrier of $name', ({ ch
   })
 
   test('is of its own mode alone: beside real carriers the simulated ones get test messages', () => {
-    const simulated = scopedProvider(name, true)
+    const simulated = simulatedName(name)
     const of = (mode: 'live' | 'test'): AttemptedDelivery => ({ channel, mode, attempted: [attemptName(1, simulated)] })
     const tells = (hasCarriers: boolean, mode: 'live' | 'test') =>
       says({ carriers: [simulated], modes: modesOf(true, hasCarriers) }, 1, of(mode))

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/sealed.js'
-import { isAnnounced, nextDelay, RETRY_PLAN, showSecret, signMessage } from '../../src/domain/webhook.js'
+import { isAnnounced, nextDelay, RETRY_PLAN, readSecret, showSecret, signedHeaders } from '../../src/domain/webhook.js'
 
 test('an unknown outcome is announced once: that only a person can settle it is no news for the sender', () => {
   expect(isAnnounced('uncertain')).toBe(true)
@@ -36,16 +36,18 @@ describe('retries', () => {
 
 test('every valid secret signs, and the library of the standard verifies each', () => {
   const secrets = [randomBytes(32), randomBytes(32)]
-  const seconds = Math.floor(Date.now() / 1_000)
   const body = JSON.stringify({ nome: 'João', emoji: '🙂' })
-  const headers = {
-    'webhook-id': 'msg-1',
-    'webhook-timestamp': String(seconds),
-    'webhook-signature': signMessage(secrets, 'msg-1', seconds, body),
-  }
+  const headers = signedHeaders(secrets, 'msg-1', Date.now(), body)
   for (const secret of secrets) expect(new Webhook(showSecret(secret)).verify(body, headers)).toEqual(JSON.parse(body))
   expect(() => new Webhook(showSecret(randomBytes(32))).verify(body, headers)).toThrow()
   expect(() => new Webhook(showSecret(secrets[0]!)).verify(`${body} `, headers)).toThrow()
+})
+
+test('a secret that is shown is read back, and another text is none', () => {
+  const secret = randomBytes(32)
+  expect(readSecret(showSecret(secret))).toEqual(secret)
+  for (const text of ['', 'whsec_', secret.toString('base64'), `${showSecret(secret)} `, 'whsec_não'])
+    expect(readSecret(text)).toBeNull()
 })
 
 describe('sealed values', () => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { identifyCarrier, scopedProvider } from '../../src/channels/carrier-name.js'
+import { identifyCarrier, simulatedName } from '../../src/channels/carrier-name.js'
 import { channelModules } from '../../src/channels/registry.js'
 import { callbackUrl, twilioSignature } from '../../src/channels/voice/twilio-callback.js'
 import type { Channel } from '../../src/domain/channel.js'
@@ -182,7 +182,7 @@ describe.each(Object.entries(senders))('a callback that %s signed', (name, { cha
   const refused = names === 'our reference' ? 403 : 200
 
   test('counts for a message that this carrier was given', async () => {
-    const [own, tests] = [await give(channel, identityOf(name)), await give(channel, scopedProvider(name, true), tester)]
+    const [own, tests] = [await give(channel, identityOf(name)), await give(channel, simulatedName(name), tester)]
     expect((await tell(real, secret, own)).status).toBe(200)
     expect((await tell(simulated, simulatedSecret, tests)).status).toBe(200)
     for (const given of [own, tests]) expect(await stateOf(given)).toMatchObject({ state: 'done' })
@@ -199,7 +199,7 @@ describe.each(Object.entries(senders))('a callback that %s signed', (name, { cha
   })
 
   test('changes nothing at a message of another carrier, of the carrier before this one, or of the simulator', async () => {
-    for (const carrier of [`${name}:old.example/00000001`, `${name}:127.0.0.1/00000002`, name, scopedProvider(name, true)]) {
+    for (const carrier of [`${name}:old.example/00000001`, `${name}:127.0.0.1/00000002`, name, simulatedName(name)]) {
       const given = await give(channel, carrier)
       const before = await stateOf(given)
       expect((await tell(real, secret, given)).status).toBe(refused)
@@ -217,7 +217,7 @@ describe.each(Object.entries(senders))('a callback that %s signed', (name, { cha
   })
 
   test('changes nothing at live messages where the simulator signs it, though a simulated carrier had them once', async () => {
-    for (const carrier of [identityOf(name), scopedProvider(name, true)]) {
+    for (const carrier of [identityOf(name), simulatedName(name)]) {
       const given = await give(channel, carrier)
       const before = await stateOf(given)
       const status = carrier.startsWith('simulator/') ? 403 : refused
@@ -227,7 +227,7 @@ describe.each(Object.entries(senders))('a callback that %s signed', (name, { cha
   })
 
   test('changes nothing at a test message where the real carrier signs it', async () => {
-    const given = await give(channel, scopedProvider(name, true), tester)
+    const given = await give(channel, simulatedName(name), tester)
     const before = await stateOf(given)
     expect((await tell(real, secret, given)).status).toBe(refused)
     expect(await stateOf(given)).toEqual(before)

@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest'
-import { queueOf } from '../../src/app/lanes.js'
+import { laneQueue } from '../../src/app/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Recorder } from '../../src/domain/change.js'
 import type { Channel } from '../../src/domain/channel.js'
@@ -112,7 +112,7 @@ export function startTestWorker(
         settleMs: 50,
         timing: QUICK_TIMING,
         clock: Date.now,
-        ...queueOf(pool, { onError: () => {} }),
+        ...laneQueue(pool, { onError: () => {} }),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

@@ -3,7 +3,7 @@ import type { CopiedSequence, CopiedTable } from '../../store/backup/tables.js'
 /** The inside of a backup, once it is decrypted and unpacked: frames of a kind, a length and bytes. */
 export interface Manifest {
   format: 1
-  /** Of Carteiro. */
+  /** The version of Carteiro that made the backup. */
   version: string
   createdAt: string
   /** In hexadecimal: without it nothing sealed in the database opens. */

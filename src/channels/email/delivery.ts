@@ -41,7 +41,7 @@ export interface EmailOptions {
 
 /** The simulator answers faster than real servers. */
 const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
-/** Of the e-mails on their way in this process. Live: two of the largest, or fifty with a file of 1 MiB. */
+/** The bytes of the e-mails on their way in this process. Live: two of the largest, or fifty with a file of 1 MiB. */
 const BYTES_ON_THEIR_WAY: Readonly<Record<Mode, number>> = { live: 128 * 1_048_576, test: 32 * 1_048_576 }
 /** Some servers return the whole original message. */
 const MAX_RETURN_BYTES = 40 * 1_048_576

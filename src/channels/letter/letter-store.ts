@@ -58,7 +58,7 @@ export const insertLetterReceipt = (pool: Pool, notification: string, { type, by
     )
   })
 
-/** Of the image that is stored. */
+/** Finds type, digest and size of the receipt's image that is stored. */
 export const findReceiptDigest = (
   db: Queryable,
   notification: string,

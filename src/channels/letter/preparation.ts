@@ -56,7 +56,7 @@ const MAX_CHARACTERS = 100_000
 const MAX_PAGES = 40
 /** No page has 60 lines, so a longer letter is refused without typesetting it only to count its pages (measured: 35 s). */
 const MAX_LINES = 60 * MAX_PAGES
-/** Of accounts without brand.color. */
+/** The colour in letters of accounts without brand.color. */
 const DEFAULT_COLOR = '#1f3a5f'
 const longDate = new Intl.DateTimeFormat('pt-BR', { dateStyle: 'long', timeZone: 'America/Sao_Paulo' })
 

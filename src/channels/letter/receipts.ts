@@ -19,5 +19,5 @@ export async function keepReceipt(
   const receipt = (await findReceiptDigest(pool, notification))!
   const data = { carrier, ordinal, answer: `AR ${receipt.sha256}`, receipt: { ...receipt } }
   const fact = { channel: letter.channel, type: 'note', at: new Date(clock()), source: `report:${carrier}`, data } as const
-  await record({ kind: 'fact', notification, fact, repeatable: NOTES })
+  await record({ kind: 'fact', notification, fact, noteLimit: NOTES })
 }

@@ -5,7 +5,7 @@ import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'
 import { readBlobPiece } from '../../store/files/read.js'
 import type { Pool } from '../../store/postgres.js'
-import { identifyCarrier, modesOf, scopedProvider } from '../carrier-name.js'
+import { identifyCarrier, modesOf, simulatedName } from '../carrier-name.js'
 import type {
   ChannelDelivery,
   ChannelRuntime,
@@ -69,7 +69,7 @@ function partsOf(provider: string, { publicUrl, pool }: DeliveryContext<VoiceCon
   const { carrier, simulatorUrl } = world
   const simulated = simulatorUrl !== null
   return {
-    callbackBase: `${publicUrl}/callbacks/${scopedProvider(provider, simulated)}`,
+    callbackBase: `${publicUrl}/callbacks/${simulated ? simulatedName(provider) : provider}`,
     findKnown: (names: readonly string[]) => findKnownNames(pool, carrier, names),
     findRivals: (reference: string, to: string) =>
       findRivalCalls(pool, { notification: expectReference(reference).notification, to, carrier }),
@@ -91,7 +91,7 @@ function callbackParts(context: RuntimeContext<VoiceConfig>): TwilioCallbackPart
       const call = named && (await findCall(pool, named.notification))
       const carrier = call && findAttempt(source, call, named.ordinal)
       if (named === null || carrier === null) return
-      const settleMs = carrier === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS
+      const settleMs = carrier === simulatedName(TWILIO) ? 0 : ERROR_LOG_MS
       await hurryCallLookup(pool, { carrier, name, notification: named.notification, ordinal: named.ordinal }, settleMs)
     },
   }
@@ -157,6 +157,6 @@ async function polledCarriers({ config, simulatorAddress }: DeliveryContext<Voic
   const real = config.carriers.filter(({ protocol }) => protocol === 'twilio:')
   return [
     ...real.map(url => ({ carrier: identifyCarrier({ name: TWILIO, ...twilio }, url), simulated: false, url })),
-    ...(simulated === null ? [] : [{ carrier: scopedProvider(TWILIO, true), simulated: true, url: simulated }]),
+    ...(simulated === null ? [] : [{ carrier: simulatedName(TWILIO), simulated: true, url: simulated }]),
   ]
 }

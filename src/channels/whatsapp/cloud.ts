@@ -11,7 +11,7 @@ import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
-/** Of an answer, in the timeline. */
+/** The longest text of an answer that the timeline shows. */
 const MAX_SHOWN = 1_000
 /** Meta repeats a callback that failed for seven days: until then its report may come. */
 const LONGEST_REPORT_MS = 7 * 86_400_000

@@ -55,7 +55,7 @@ export interface AcceptOptions {
   retryForMs: number
   /** Rejects while the disk has too little space for more. */
   requireDisk(): Promise<void>
-  /** Of every notification that is committed, where traces are switched on. */
+  /** Called with every notification that is committed, where traces are switched on. */
   trace?: AcceptTrace | undefined
   /** Called after every group with the queues of what goes at once. */
   onAccepted(queues: ReadonlySet<Queue>): void
@@ -157,7 +157,7 @@ export function createAccept({ store, clock, pepper, countUnits, onAccepted, req
     ])
     const bound = await bind(request, sender, templates)
     try {
-      return await plan(send, templates, validation, bound)
+      return await planAndWrite(send, templates, validation, bound)
     } catch (error) {
       // The cost of a send that may have been written stays bound.
       if (!(error instanceof Refusal && error.code === 'sendUnknown')) await unbind(sender, bound)
@@ -182,7 +182,7 @@ export function createAccept({ store, clock, pepper, countUnits, onAccepted, req
     if (amount > 0) await store.releaseCost(scope, amount).catch(() => {})
   }
 
-  async function plan(
+  async function planAndWrite(
     { request, sender, idempotency, readSender, line }: Submission,
     templates: ReadonlyMap<Channel, TemplateVersion>,
     validation: StoredValidation | null,

@@ -16,7 +16,7 @@ export interface RetentionParts {
 
 const DAY_MS = 86_400_000
 const BATCH = 200
-/** Of one kind of one scope: 100,000 notifications in each run. The next run does what is left. */
+/** The batches of one kind of data of one scope in a run: 100,000 notifications. The next run does what is left. */
 const MAX_BATCHES = 500
 const REFERENCE_BATCH = 2_000
 

@@ -1,4 +1,4 @@
-import type { BatchState, BulkFields, ExpiredWhile } from '../../domain/bulk.js'
+import { type BulkFields, batchStateNames, type ExpiredWhile } from '../../domain/bulk.js'
 import { requestMaker } from '../../domain/bulk-request.js'
 import { Refusal, refuse } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
@@ -21,17 +21,6 @@ export interface By {
   token: string
   address: string
   actor?: string
-}
-
-/** The states, as people read them. */
-export const stateNames: Record<BatchState, string> = {
-  receiving: 'recebendo',
-  checking: 'conferindo',
-  checked: 'conferido',
-  sending: 'enviando',
-  paused: 'pausado',
-  done: 'concluído',
-  cancelled: 'cancelado',
 }
 
 /** Why a batch was cancelled by itself, as people read it. */
@@ -64,7 +53,7 @@ export async function actOnBatch(
 }
 
 const notNow = ({ state }: Batch, cure: string): never => {
-  throw new Refusal('batchState', [stateNames[state], cure])
+  throw new Refusal('batchState', [batchStateNames[state], cure])
 }
 
 async function start(db: Queryable, batch: Batch, by: By): Promise<boolean> {

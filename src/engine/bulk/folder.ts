@@ -28,7 +28,7 @@ export interface FolderParts {
 }
 
 const TABLE = /\.(csv|txt|xlsx)$/i
-/** Of the account's mappings, the one that says what files of the folder mean. */
+/** The name of the account's mapping that says what files of the folder mean. */
 const FOLDER_MAPPING = 'pasta'
 const DONE = 'done'
 const BY = { token: 'folder', address: 'folder' }

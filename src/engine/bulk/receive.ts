@@ -30,7 +30,7 @@ import { isUniqueViolation, type Pool, transaction } from '../../store/postgres.
 export interface ReceiveParts {
   pool: Pool
   fields: BulkFields
-  /** Of a file. */
+  /** The largest size of a file. */
   maxBytes: number
   /** Rejects while the disk has too little space for it. */
   requireDisk(): Promise<void>

@@ -60,7 +60,7 @@ export interface Acceptance {
 interface Accepted {
   /** With the hash of the password. */
   operator: { id: string; password: string }
-  /** Of the session. */
+  /** The secret of the session. */
   secret: string
 }
 

@@ -30,7 +30,7 @@ interface AttemptParts<Message> {
   meter: CallMeter
   /** The carrier asked for it: the lane claims nothing meanwhile. */
   pause(ms: number): void
-  /** Of a message that the carrier cannot carry: another lane has it now, or it is back in the queue; false: it stays here. */
+  /** Gives a message that the carrier cannot carry to another lane or back to the queue; false: the message stays here. */
   passOn(claim: Claim, message: Message): Promise<boolean>
 }
 

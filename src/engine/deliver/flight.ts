@@ -9,7 +9,7 @@ export interface Flight extends Lease {
   /** Aborts the send. */
   abort: AbortController
   span?: AttemptSpan | undefined
-  /** Of a batch. */
+  /** Whether the delivery belongs to a batch. */
   bulk: boolean
 }
 

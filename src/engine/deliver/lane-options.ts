@@ -58,7 +58,7 @@ export interface LaneOptions<Message> {
   record: Recorder['record']
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
-  /** Of a real carrier of a channel with rules of contact: whether the message may leave now. */
+  /** Says whether a message may leave now. Lanes to a real carrier of a channel with rules of contact have it. */
   contact?: ContactGate
   /** Whether a fact says that the recipient does not exist. */
   suppresses?(fact: Fact): boolean
@@ -66,7 +66,7 @@ export interface LaneOptions<Message> {
   memory?: DeliveryMemory
   onError(error: unknown, what: string): void
   traceAttempt?: AttemptTrace | undefined
-  /** Of every attempt that failed, for the log: without personal data. */
+  /** Called with every attempt that failed, for the log: without personal data. */
   onFailed?(attempt: FailureNote): void
   /**
    * Called at every point of a delivery, so that fault drills can kill the process exactly there. claimed: the attempt is committed;

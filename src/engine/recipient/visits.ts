@@ -56,7 +56,7 @@ export function createVisitRecorder({ record, isSenders }: VisitRecorderParts) {
     if (full.get(target.notification) || atMs - (noted.get(key) ?? Number.NEGATIVE_INFINITY) < MERGE_MS) return
     noted.set(key, atMs)
     try {
-      const outcome = await record({ ...(await change(visit, step, 'note', data)), repeatable: VISIT_NOTES })
+      const outcome = await record({ ...(await change(visit, step, 'note', data)), noteLimit: VISIT_NOTES })
       if (outcome === 'last note' || outcome === 'nothing new') full.set(target.notification, true)
     } catch (error) {
       noted.delete(key)
@@ -72,7 +72,7 @@ export function createVisitRecorder({ record, isSenders }: VisitRecorderParts) {
         await note(visit, step)
         return 'program'
       }
-      const outcome = await record({ ...(await change(visit, step, type, data)), repeatable: VISIT_NOTES })
+      const outcome = await record({ ...(await change(visit, step, type, data)), noteLimit: VISIT_NOTES })
       if (outcome === 'nothing new') await note(visit, step)
       return outcome === 'noted' || outcome === 'last note' ? 'noted' : 'counted'
     },

@@ -190,7 +190,7 @@ export class ChangeGroup {
   }
 }
 
-/** Of an attempt that these facts end, no carrier heard. */
+/** The facts that end an attempt of which no carrier heard. */
 const UNTRIED: readonly Fact['type'][] = ['postponed', 'cancelled']
 
 /** A step that waits once more waits as long as it first did. */

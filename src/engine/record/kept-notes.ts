@@ -47,8 +47,8 @@ export class KeptNotes {
 
 const isNote = ({ fact }: Change): boolean => fact.type === 'note' || mayBecomeNote(fact, moduleOf(fact.channel))
 
-/** Of a change that is a note; null: it is recorded however often it comes. */
-export const noteLimitOf = (change: Change): NoteLimit | null => ('repeatable' in change && change.repeatable) || null
+/** The limit for a change that is a note; null: the change is recorded however often it comes. */
+export const noteLimitOf = (change: Change): NoteLimit | null => ('noteLimit' in change && change.noteLimit) || null
 
 /** Two notes are equal if these members are equal, whatever their dates. */
 const noteKey = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>

@@ -9,7 +9,7 @@ import { type EngineTiming, engineTiming } from '../timing.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { tryChanges } from './record.js'
 
-/** Of contents in one group. */
+/** The bytes of the contents in one group. */
 const MAX_GROUP_BYTES = 8 * 1_048_576
 
 /**

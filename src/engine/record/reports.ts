@@ -36,7 +36,7 @@ export function toChange(reference: CarrierReference, report: CarrierReport, by:
     notification,
     by,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${carrier}`, data },
-    repeatable: CARRIER_NOTES,
+    noteLimit: CARRIER_NOTES,
     names: 'ours' in report.of ? referencesIn(report.of.carrier ?? [], reference) : [],
     ...(delayMs === undefined ? {} : { delayMs }),
   }

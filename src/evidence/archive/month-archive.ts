@@ -21,7 +21,7 @@ export interface MonthArchive {
   month: string
   notifications: number
   events: number
-  /** Of the file. */
+  /** The digest of the file. */
   sha256: string
 }
 

@@ -29,7 +29,7 @@ const MAX_FILE_NAME = 60
 const SHORT_FILE_NAME = 18
 /** A page has room for so many lines of facts, steps and explanations, with a title of one line. */
 const MAX_LINES = 30
-/** Of wide letters. */
+/** The characters of a line, if all letters are wide. */
 const LINE = 45
 const LABEL_LINE = 24
 

@@ -9,7 +9,7 @@ export interface CertificateFacts {
   serial: string
   validFrom: Date
   validTo: Date
-  /** Of the certificate's bytes, in hexadecimal. */
+  /** The digest of the certificate's bytes, in hexadecimal. */
   sha256: string
 }
 

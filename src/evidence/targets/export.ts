@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
-import { signMessage } from '../../domain/webhook.js'
+import { signedHeaders } from '../../domain/webhook.js'
 import { signRequest } from '../../runtime/objects/s3-signature.js'
 import type { ClaimedTarget } from '../../store/evidence/checkpoint-targets.js'
 import { readCheckpoint, readNote } from '../note.js'
@@ -41,16 +41,12 @@ async function postWebhook(
   { request, clock }: ExportParts,
 ): Promise<void> {
   const { origin, root } = readCheckpoint(readNote(note)!.text)!
-  const id = `checkpoint-${size}`
-  const seconds = Math.floor(clock() / 1_000)
   const data = { origin, size, root: root.toString('base64'), note }
   const body = JSON.stringify({ type: 'checkpoint', timestamp: at.toISOString(), data })
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Carteiro-Webhooks/1.0',
-    'webhook-id': id,
-    'webhook-timestamp': String(seconds),
-    'webhook-signature': signMessage([secret], id, seconds, body),
+    ...signedHeaders([secret], `checkpoint-${size}`, clock(), body),
   }
   requireSuccess(await request('POST', url, headers, body))
 }

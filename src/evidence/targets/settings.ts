@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { readSecret } from '../../domain/webhook.js'
 import type { S3Place } from '../../runtime/objects/s3.js'
 import { readS3Place } from '../../runtime/objects/settings.js'
 import { type NoteVerifier, readVerifier } from '../note.js'
@@ -79,9 +80,8 @@ function readFile(text: string): ExportSetting | null {
 
 function readWebhook(text: string): ExportSetting | null {
   const target = readTarget(text, MINUTE_SECONDS, ['secret'])
-  const [, encoded] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(target?.options.get('secret') ?? '') ?? []
-  const secret = Buffer.from(encoded ?? '', 'base64')
-  if (target === null || target.url.username !== '' || secret.length < MIN_SECRET_BYTES) return null
+  const secret = readSecret(target?.options.get('secret') ?? '')
+  if (target === null || target.url.username !== '' || secret === null || secret.length < MIN_SECRET_BYTES) return null
   return { kind: 'webhook', name: publicName(target.url), everyMs: target.everyMs, url: target.url.href, secret }
 }
 

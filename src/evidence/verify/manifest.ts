@@ -70,7 +70,7 @@ function checkNames(files: Files, listed: ReadonlySet<string>): void {
 export interface BundleKeys {
   log: VerifierKey
   witnesses: readonly VerifierKey[]
-  /** Of the documents, in PEM. */
+  /** The certificates that may have signed the documents, in PEM. */
   certificates: readonly string[]
 }
 

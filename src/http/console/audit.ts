@@ -19,7 +19,7 @@ import {
 import { overseers, route } from './route.js'
 
 const PAGE = 50
-/** Of a thousand rows: some tenths of a second. */
+/** The pages, of a thousand rows each, that one request checks: some tenths of a second. */
 const PAGES_AT_ONCE = 5
 
 /** The log of actions, and whether its chain is whole. */

@@ -51,7 +51,7 @@ export const batchDetail = Type.Object({
       name: text,
       /** The members of the send request that it fills in. */
       paths: list(text),
-      /** Of the first lines. */
+      /** The values of the column in the first lines. */
       sample: list(text),
     }),
   ),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { runCarrierCheck } from '../../channels/carrier-check.js'
-import { isSimulated, providerOf } from '../../channels/carrier-name.js'
+import { isSimulated, realProviderOf } from '../../channels/carrier-name.js'
 import type { SetupCheck } from '../../channels/channel-runtime.js'
 import { channelModules, moduleOf, unknownClassOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
@@ -26,7 +26,7 @@ export interface ConfiguredCarrier {
 export interface CarrierOptions {
   pool: Pool
   carriers: {
-    /** Of live messages, in order of preference. */
+    /** The carriers of live messages, in order of preference. */
     configured: readonly ConfiguredCarrier[]
     /** null: there is no real carrier. */
     checkSetup: (() => Promise<(SetupCheck & { channel: Channel })[]>) | null
@@ -89,7 +89,7 @@ export function addCarriers(app: FastifyInstance, { pool, carriers }: CarrierOpt
 
 const toRow = (carrier: string, lane: CarrierHealth | null, known: ConfiguredCarrier | null): wire.CarrierRow => ({
   carrier,
-  provider: providerOf(carrier).replace(/^simulator\//, ''),
+  provider: realProviderOf(carrier),
   host: known?.host ?? null,
   simulated: isSimulated(carrier),
   perSecond: known?.perSecond ?? null,

@@ -68,7 +68,7 @@ export const previewSchema = Type.Object({
       message: orNull(message),
       /** Why there is no message. */
       problem: orNull(text),
-      /** Of a send for later: when this one is due. */
+      /** When this delivery is due, if the send is for later. */
       dueAt: orNull(moment),
       /** Minutes after the start of the sequence, and the condition. 0 and `sempre`: at once. */
       waitMinutes: count,

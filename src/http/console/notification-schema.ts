@@ -70,7 +70,7 @@ export const notificationSchema = Type.Object({
       extension: text,
       size: count,
       sha256: text,
-      /** Of a text that is not long. */
+      /** The content itself, if it is a text that is not long. */
       preview: orNull(text),
     }),
   ),

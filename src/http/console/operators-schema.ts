@@ -44,7 +44,7 @@ export const chainQuery = Type.Object({ after: Type.Optional(Type.String({ maxLe
 export const chainSchema = Type.Object({
   /** Up to which row, the parts before included. */
   checked: count,
-  /** Of the last action; null: there is none. It can be noted elsewhere and compared later. */
+  /** The id and hash of the last action; null: there is none. They can be noted elsewhere and compared later. */
   head: orNull(Type.Object({ id: count, hash: text })),
   fault: orNull(Type.Object({ id: count, fault: one(['sequence', 'link', 'hash']) })),
   /** Where the next part begins; null: this was the last. */

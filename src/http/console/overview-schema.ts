@@ -37,7 +37,7 @@ export const overviewSchema = Type.Object({
       }),
     ),
   ),
-  /** Of this month, by channel and carrier; the cost in reais. */
+  /** The usage of this month, by channel and carrier; the cost is in reais. */
   usage: list(Type.Object({ channel: text, carrier: text, messages: count, units: count, unit: text, cost: count })),
   webhooks: Type.Object({ active: count, failing: count, suspended: count, oldest: orNull(moment) }),
 })

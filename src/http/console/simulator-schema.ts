@@ -61,7 +61,7 @@ export const messageSchema = Type.Object({
   hasHtml: Type.Boolean(),
   /** Where the recipient would go. */
   link: orNull(text),
-  /** Of a text that only the carrier knows: what fills its places. */
+  /** What fills the places of a text that only the carrier knows. */
   values: list(Type.Object({ name: text, text })),
   lines: list(Type.Object({ ours: Type.Boolean(), text })),
   tracking: list(Type.Object({ at: moment, text })),

@@ -66,7 +66,7 @@ export const attemptsPage = Type.Object({
       /** null: a test. */
       notification: orNull(text),
       channel: text,
-      /** Of the message, now. */
+      /** The state of the message now. */
       state: one(['queued', 'sending', 'done', 'dead', 'held']),
       url: text,
       /** null: the event was erased. */

@@ -13,6 +13,6 @@ export const list = <S extends TSchema>(item: S) => Type.Array(item)
 export const bilingual = Type.Object({ pt: text, en: text })
 
 const modeSchema = one(['live', 'test'])
-/** Of every query that is about accounts: absent means all that the person may see. */
+/** The members of every query that is about accounts. An absent member means all that the person may see. */
 export const scopeQuery = { account: Type.Optional(Type.String({ maxLength: 36 })), mode: Type.Optional(modeSchema) }
 export const done = Type.Object({ done: Type.Literal(true) })

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { type BatchState, batchStates } from '../../domain/bulk.js'
+import { type BatchState, batchStateNames, batchStates } from '../../domain/bulk.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { parseUntrustedJson } from '../../domain/json.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { expiryReasons, stateNames } from '../../engine/bulk/acts.js'
+import { expiryReasons } from '../../engine/bulk/acts.js'
 import type { Batch } from '../../store/bulk/batches.js'
 import type { RefusedLine } from '../../store/bulk/lines.js'
 import type { SavedMapping } from '../../store/bulk/mappings.js'
@@ -33,7 +33,7 @@ export const batchMembers = {
   situacao: Type.Unsafe<BatchState>({
     type: 'string',
     enum: [...batchStates],
-    description: `A situação, para programas: ${batchStates.map(state => `${state} (${stateNames[state]})`).join(', ')}.`,
+    description: `A situação, para programas: ${batchStates.map(state => `${state} (${batchStateNames[state]})`).join(', ')}.`,
   }),
   total: count('Linhas do arquivo, sem o cabeçalho.'),
   conferidas: count('Linhas já conferidas.'),

@@ -13,7 +13,7 @@ export type SendReader = ReturnType<typeof createSendReader>
 
 interface ReadSend {
   request: SendRequest
-  /** Of the body as it came, for idempotency keys. */
+  /** The digest of the body as it came, for idempotency keys. */
   bodySha256: string | null
   /** The members of the body that nothing reads. */
   unknown: UnknownMembers

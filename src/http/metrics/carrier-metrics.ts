@@ -8,7 +8,7 @@ import { cacheRead } from './reads.js'
 
 const LABELS = ['channel', 'mode', 'carrier'] as const
 
-/** Of carriers and workers, as the workers report them to the database: the same on every node. */
+/** Adds the metrics of carriers and workers, as the workers report them to the database: the same on every node. */
 export function addCarrierMetrics(registry: Registry, pool: Pool, version: string): void {
   const registers = [registry]
   const totals = cacheRead(() => readTotals(pool))

@@ -15,7 +15,7 @@ import { addBrowserModules } from './modules.js'
 export interface VerificationOptions {
   /** null: no notification has the code. */
   findRecord(code: string, address: string): Promise<PublicRecord | null | Locked>
-  /** Of the log: its public key, and the newest checkpoint, if there is one yet. */
+  /** Reads the public key of the log, and its newest checkpoint, if there is one yet. */
   readLog(): Promise<{ vkey: string; checkpoint: { size: number; root: string; at: Date } | null }>
   trustedProxies: readonly AddressRange[]
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '../folder.js'
 import { type ListedObject, type ObjectStore, ObjectStoreFault } from './object-store.js'
 
 /** The group may read: the api and the worker may run as different users. */
@@ -58,11 +59,6 @@ async function makeFolder(root: string, path: string): Promise<void> {
   await makeFolder(root, dirname(path))
   await mkdir(path, FOLDER_MODE).catch(ignore('EEXIST'))
   await syncFolder(dirname(path))
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  await folder.sync().finally(() => folder.close())
 }
 
 async function readPart(root: string, path: string, from: number, length: number): Promise<Buffer | null> {

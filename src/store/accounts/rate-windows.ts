@@ -2,7 +2,7 @@ import { execute, type Queryable, queryRow } from '../postgres.js'
 
 export interface Lease {
   granted: number
-  /** Of the whole window, after this lease. */
+  /** The requests of the whole window that are taken, with this lease. */
   used: number
   remainingMs: number
 }

@@ -55,7 +55,7 @@ export const findTokenAccount = (db: Queryable, jti: string): Promise<string | n
 export interface Grant extends Scope {
   settings: AccountSettings
   sequence: SequenceStep[] | null
-  /** Of the account's settings and sequence. */
+  /** The revision of the account's settings and sequence. */
   revision: number
   ranges: string[]
 }

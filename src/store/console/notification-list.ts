@@ -46,7 +46,7 @@ export async function listNotifications(db: Queryable, question: ListQuestion, s
   return { notifications: await readNotifications(db, accounts, mode, ids), next }
 }
 
-/** Of the months in which a page usually lies; of all of them if there are too few. */
+/** Reads the ids of a page from the months in which a page usually lies; from all months if those have too few. */
 async function readBatch(db: Queryable, question: ListQuestion, limit: number): Promise<string[]> {
   const { text, fromMs } = question
   const readOf = (months: IdMonths | null) => queryValues<string>(db, plannedOnce(listQuery(question, limit, months)))

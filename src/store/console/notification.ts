@@ -7,7 +7,7 @@ export type ShownDelivery = FoundStatus &
   DatedStatus & {
     /** null: erased, or the request named none. */
     recipient: string | null
-    /** Of the newest attempt; null: there was none. */
+    /** The carrier of the newest attempt; null: there was none. */
     carrier: string | null
     attempt: number
   }

@@ -45,7 +45,7 @@ export interface Claim {
   template: ClaimedTemplate | null
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
-  /** Of a batch. */
+  /** Whether the delivery belongs to a batch. */
   bulk?: boolean
   /** The parts that this carrier has already, of an attempt whose other parts were lost. */
   taken?: { parts: readonly number[]; total: number } | null
@@ -109,7 +109,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   return []
 }
 
-/** Of all deliveries that a lane may take now or later. */
+/** The condition for all deliveries that a lane may take now or later. */
 const queuedFor = (carrier: string, months: IdMonths | null): string =>
   `state = 'queued' and channel = $1 and mode = $2 and (bound_carrier is null or bound_carrier = ${carrier}) and ${withinMonths(months, 'notification_id')}`
 

@@ -38,7 +38,7 @@ export async function lockDueSteps(db: Queryable, limit: number, after = LOWEST_
   return due
 }
 
-/** Of single sends, then of batches; counted up to one more than `limit`. The only statement while nothing is due. */
+/** Counts the due steps of single sends, then those of batches, up to one more than `limit`. The only statement while nothing is due. */
 async function countDue(db: Queryable, limit: number): Promise<{ bulk: boolean; count: number }[]> {
   const counted = (bulk: boolean): string =>
     `(select count(*)::int from (select from delivery d where ${DUE.replace('$1', String(bulk))} order by d.due_at limit $1 + 1) s)`

@@ -11,7 +11,7 @@ export interface UnknownOutcome {
   reference: string
   recipient: string | null
   attempt: number
-  /** Of the message: a later message counts its attempts from the start. */
+  /** The ordinal of the message: a later message counts its attempts from the start. */
   ordinal: number
   failovers: number
   unknownCount: number

@@ -12,7 +12,7 @@ export interface DocumentCertificate {
 export const findDocumentCertificate = (db: Queryable): Promise<DocumentCertificate | null> =>
   queryRow(db, `select ordinal, certificate, private_key as "privateKey" from document_certificate order by ordinal desc limit 1`)
 
-/** Of several nodes that insert the same ordinal at once, the first one wins; all of them read that one afterwards. */
+/** Where several nodes insert the same ordinal at once, the first one wins; all of them read that one afterwards. */
 export const insertDocumentCertificate = (
   db: Queryable,
   { ordinal, certificate, privateKey }: DocumentCertificate,

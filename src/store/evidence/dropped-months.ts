@@ -10,7 +10,7 @@ export interface DroppedMonth {
   high: string
   notifications: number
   events: number
-  /** Of the archive. */
+  /** The digest of the archive. */
   sha256: string
   droppedAt: Date
 }

@@ -13,7 +13,7 @@ export interface LogHead {
 }
 
 interface LockedHead extends LogHead {
-  /** Of the server that answers: another one after a restore. */
+  /** The database server that answers: another one after a restore. */
   currentServer: string
   /** Some event has a transaction id that this server has not given out yet (ADR 14). */
   hasForeignEvents: boolean
@@ -68,7 +68,7 @@ export const moveLogHead = (db: Queryable, { size, peaks, position, server }: Lo
     values: [size, peaks, position?.transactionId ?? null, position?.notification ?? null, position?.seq ?? null, server],
   })
 
-/** Of event as e and log_head as h: the events that the log lacks. */
+/** The condition for the events that the log lacks, with event as e and log_head as h. */
 const AFTER_HEAD = `(e.transaction_id, e.notification_id, e.seq)
                  > (coalesce(h.transaction_id, '0'::xid8), coalesce(h.notification_id, '00000000-0000-0000-0000-000000000000'), coalesce(h.seq, 0))`
 

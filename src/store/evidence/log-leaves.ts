@@ -4,16 +4,16 @@ import { type Queryable, queryRow, queryRows } from '../postgres.js'
 
 /** The events that were appended, and where the reader stands now. */
 interface AppendedPage {
-  /** Of the events that were read, also those that the log had. */
+  /** How many events were read, with those that the log had already. */
   read: number
-  /** Of the new leaves, one after the other. */
+  /** The hashes of the new leaves, one after the other. */
   hashes: Buffer
   last: EventPosition | null
 }
 
 const START: EventPosition = { transactionId: '0', notification: LOWEST_ID, seq: 0 }
 
-/** Of event: the page after a position, in the order and with the limit of readEventsAfter (event-log.ts). */
+/** The page of events after a position, in the order and with the limit of readEventsAfter (event-log.ts). */
 const PAGE = `select transaction_id, notification_id, seq, hash from event
   where (transaction_id, notification_id, seq) > ($1::xid8, $2::uuid, $3::int) and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
   order by transaction_id, notification_id, seq limit $4`
@@ -62,7 +62,7 @@ export interface AuditedLeaf {
   notification: string
   seq: number
   hash: Buffer
-  /** Of the event as it is stored now; null: there is no such event. */
+  /** The hash of the event as it is stored now; null: there is no such event. */
   eventHash: Buffer | null
   at: Date | null
 }

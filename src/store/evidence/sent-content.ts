@@ -14,7 +14,7 @@ export interface ListedContent {
   ordinal: number
   /** The event that says that it left; its data's `content` has the same digest. */
   seq: number
-  /** Of the sender's copy. */
+  /** The type of the sender's copy. */
   contentType: string
   extension: string
   sha256: string

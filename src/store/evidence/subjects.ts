@@ -50,7 +50,7 @@ export interface DeliveryRoute {
   channel: Channel
   /** null: erased. */
   recipient: string | null
-  /** Of the newest attempt; null: there was none. */
+  /** The carrier of the newest attempt; null: there was none. */
   carrier: string | null
 }
 

@@ -11,7 +11,7 @@ const DIGEST = 32
 export const newObjectName = (folder: string, sha256: string): string =>
   `${folder}/${sha256.slice(0, 2)}/${sha256}-${randomBytes(8).toString('hex')}`
 
-/** Of an object that we wrote, whole or not; null: it is something else, and none of our business. */
+/** Reads the name of an object that we wrote, whole or not; null: the object is something else, and is left alone. */
 export const readObjectName = (name: string): { sha256: string } | null => {
   const [, sha256] = /^[0-9a-f]{32}\/[0-9a-f]{2}\/([0-9a-f]{64})-[0-9a-f]{16}(?:\.[0-9a-f]{8}\.part)?$/.exec(name) ?? []
   return sha256 === undefined ? null : { sha256 }

@@ -53,7 +53,7 @@ export const findOpenBatches = async (db: Queryable, person: Person): Promise<{ 
     )
   ).rows
 
-/** Of lines that will not be sent any more. */
+/** Erases the data of lines that will not be sent any more. */
 export const eraseLines = (db: Queryable, person: Person): Promise<number> =>
   rowsOf(
     db,

@@ -52,7 +52,7 @@ export async function readContactRows(db: Queryable, { contacts, account }: Pers
   return found
 }
 
-/** Of a person, in all modes. */
+/** Lists the suppressions of a person's contacts, in all modes. */
 export const listSuppressedContacts = (
   db: Queryable,
   { contacts, account }: Person,

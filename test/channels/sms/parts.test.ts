@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { queueOf } from '../../../src/app/lanes.js'
+import { laneQueue } from '../../../src/app/lanes.js'
 import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
@@ -58,7 +58,7 @@ async function workWith(settleMs: number, script: Script) {
     settleMs,
     timing: QUICK_TIMING,
     clock: Date.now,
-    ...queueOf(pool, { onError: () => {} }),
+    ...laneQueue(pool, { onError: () => {} }),
     record: change => recorder.record(change),
     prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x', render: async () => ({ refused: {} }) }),
     onError: () => {},

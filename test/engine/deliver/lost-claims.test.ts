@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { queueOf } from '../../../src/app/lanes.js'
+import { laneQueue } from '../../../src/app/lanes.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
 import { deferred } from '../../support/deferred.js'
@@ -62,7 +62,7 @@ test('what a claim took whose answer was lost is sent as its first try, and what
   const slow = deferred<Record<string, never>>()
   const first = await accept()
   const carrier = new ScriptedCarrier(({ notification }) => (notification === first ? slow.promise : {}))
-  const queue = queueOf(database.pool, { onError: fail })
+  const queue = laneQueue(database.pool, { onError: fail })
   const lost = losing(queue.claim, claims => claims.some(({ notification }) => notification !== first))
   work({ carrier, options: { claim: lost.ask } })
   await expect.poll(() => carrier.got.length).toBe(1)
@@ -77,7 +77,7 @@ test('what a claim took whose answer was lost is sent as its first try, and what
 })
 
 test('a claim that commits only after it was given up is found all the same', async () => {
-  const queue = queueOf(database.pool, { onError: fail })
+  const queue = laneQueue(database.pool, { onError: fail })
   const looked = deferred()
   let late: Promise<unknown> | undefined
   const claim: LaneOptions<unknown>['claim'] = question => {
@@ -99,7 +99,7 @@ test('a claim that commits only after it was given up is found all the same', as
 })
 
 test('a stand-in whose claim had no answer is still one, and uses up no try', async () => {
-  const lost = losing(queueOf(database.pool, { onError: fail }).claimFailovers, anything)
+  const lost = losing(laneQueue(database.pool, { onError: fail }).claimFailovers, anything)
   const [broken, second] = [new ScriptedCarrier(() => Promise.reject(refused('temporary'))), new ScriptedCarrier()]
   const id = await accept()
   work(
@@ -114,7 +114,7 @@ test('a stand-in whose claim had no answer is still one, and uses up no try', as
 })
 
 test('what was given to another carrier without an answer goes to it in the end, without an unknown outcome', async () => {
-  const lost = losing(queueOf(database.pool, { onError: fail }).pass, passed => passed)
+  const lost = losing(laneQueue(database.pool, { onError: fail }).pass, passed => passed)
   const cannot = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
   cannot.lacks = () => true
   const can = new ScriptedCarrier()
@@ -126,7 +126,7 @@ test('what was given to another carrier without an answer goes to it in the end,
 })
 
 test('a worker that stops gives back what its last claim took without an answer', async () => {
-  const queue = queueOf(database.pool, { onError: fail })
+  const queue = laneQueue(database.pool, { onError: fail })
   let stopped: Promise<void> | undefined
   const claim: LaneOptions<unknown>['claim'] = async question => {
     const claims = await queue.claim(question)

@@ -98,7 +98,7 @@ test('a carrier’s name that another transaction is writing delays the fact tha
     kind: 'report',
     notification,
     fact: { channel: 'email', type: 'sent', at: new Date(), source: 'test', data: {} },
-    repeatable: { most: 1, once: true },
+    noteLimit: { most: 1, once: true },
     by: sourceOf('email', 'p'),
     names,
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { scopedProvider } from '../../../src/channels/carrier-name.js'
+import { simulatedName } from '../../../src/channels/carrier-name.js'
 import type { CarrierReport } from '../../../src/channels/provider.js'
 import { channelModules } from '../../../src/channels/registry.js'
 import type { CarrierSource } from '../../../src/domain/carrier-source.js'
@@ -92,7 +92,7 @@ describe.each(providers)('a message of a carrier of $name', ({ channel, name }) 
   const own = `${name}:${OWN}`
   const others: CarrierSource[] = [
     sourceOf(channel, `${name}:${OTHER}`),
-    sourceOf(channel, scopedProvider(name, true)),
+    sourceOf(channel, simulatedName(name)),
     { channel, carriers: [own], modes: ['test'] },
     ...providers.filter(other => other.channel !== channel).map(other => sourceOf(other.channel, `${other.name}:${OWN}`)),
   ]

@@ -21,7 +21,7 @@ export interface ForwarderParts {
   carriers(mode: Mode): Promise<readonly Carrier<EmailMessage>[]>
   defaultFrom: string
   bounceDomain: string
-  /** Of a forwarded reply. */
+  /** The envelope sender of a forwarded reply. */
   envelopeFrom(notification: string): string
   retryMs?: readonly number[]
 }

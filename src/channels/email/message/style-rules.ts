@@ -2,7 +2,7 @@
 export const CONTENT_CLASS = 'nt-content'
 /** Around each of the sender's tables that is not inside another. */
 export const WIDE_CLASS = 'nt-wide'
-/** Of these, around one with lines: columns of figures, which fit more often in smaller letters. */
+/** Around each of these tables that has lines: columns of figures, which fit more often in smaller letters. */
 export const LINES_CLASS = 'nt-lines'
 
 /**

@@ -22,7 +22,7 @@ export interface ReturnParts {
   onLastNote(notification: string, kind: Report['kind']): void
 }
 
-/** Of each kind. Anybody who knows the address may write without end; two people may write the same words. */
+/** The limit of notes of each kind. Anybody who knows the address may write without end; two people may write the same words. */
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
 /**
@@ -38,7 +38,7 @@ export const createReturns =
     for (const { suppression, type, data } of factsOf(report, { notification, purpose, recipient })) {
       const told = original === undefined ? data : { ...data, original }
       const fact: Fact = { channel: 'email', at: new Date(clock()), source: `report:${report.kind}`, type, data: told }
-      const outcome = await record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
+      const outcome = await record({ kind: 'fact', notification, fact, noteLimit: RETURNED_NOTES })
       if (outcome === 'last note') onLastNote(notification, report.kind)
       // A failure that does not count suppresses nobody. One that is known already does: the process may have died in between.
       const counts = type === 'note' || outcome === 'recorded' || outcome === 'nothing new'

@@ -43,7 +43,7 @@ export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
   open: async url => openRelay(url, options),
 })
 
-/** Of a trial of the credentials, which a person waits for. */
+/** The time-out of a trial of the credentials, which a person waits for. */
 const CHECK_MS = 10_000
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */

@@ -30,7 +30,7 @@ const MAX_INFLATED = 512 * 1_048_576
  */
 export class PdfFile {
   readonly bytes: Buffer
-  /** Of the newest section. */
+  /** The trailer of the newest section. */
   readonly trailer: PdfDictionary
   /** Where the newest section starts, and whether it is a stream. */
   readonly newest: { at: number; isStream: boolean }
