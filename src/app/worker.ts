@@ -4,14 +4,12 @@ import { join } from 'node:path'
 import { identifyCarrier } from '../channels/carrier-name.js'
 import type { ChannelModule } from '../channels/channel.js'
 import type { ChannelDelivery } from '../channels/channel-runtime.js'
-import { blobUses, channelModules, channels, loadContracts } from '../channels/registry.js'
+import { blobUses, channelModules, loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
 import type { Channel } from '../domain/channel.js'
-import type { Clock } from '../domain/clock.js'
 import { StoreUnavailable } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import type { Queue } from '../domain/queue.js'
-import { endTerms } from '../engine/ageing/retention.js'
 import type { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { startLanes } from '../engine/deliver/worker.js'
@@ -21,30 +19,11 @@ import { createRecorder } from '../engine/record/recorder.js'
 import { takeIncompleteReplies } from '../engine/record/replies.js'
 import { takeEarlyReports } from '../engine/record/reports.js'
 import { engineTiming } from '../engine/timing.js'
-import { findOverdue } from '../engine/upkeep/alarm.js'
-import { type Chore, runChores } from '../runtime/chores.js'
 import { Wakes } from '../runtime/wake.js'
-import { sumUsage } from '../store/accounts/costs.js'
-import { deleteStaleWindows } from '../store/accounts/rate-windows.js'
-import { deleteStaleReports } from '../store/carrier/early-reports.js'
-import { deleteStaleReferences } from '../store/carrier/references.js'
-import { takeChoreTurn } from '../store/chore-turns.js'
-import { sumTallies } from '../store/console/counts.js'
-import { deleteExpiredInvitations } from '../store/console/invitations.js'
-import { deleteExpiredSessions } from '../store/console/sessions.js'
-import { deleteOldContacts } from '../store/delivery/contacts.js'
 import { listenDue } from '../store/delivery/due-signal.js'
 import { readOpenMonths } from '../store/delivery/open-months.js'
-import { readQueueDepth } from '../store/delivery/queue-depth.js'
-import { deleteUnusedBlobs, dropBlobs } from '../store/files/blobs.js'
-import { deleteLeftovers } from '../store/files/leftovers.js'
-import { ensureMonths } from '../store/migrate.js'
-import { deleteExpiredKeys } from '../store/notification/notifications.js'
-import { countUnaccounted } from '../store/notification/unaccounted.js'
+import { dropBlobs } from '../store/files/blobs.js'
 import { openPool, type Pool, serversOf } from '../store/postgres.js'
-import { deleteStaleGuesses } from '../store/recipient/guesses.js'
-import { deleteLostLinks } from '../store/recipient/links.js'
-import { deleteLostCounts } from '../store/recipient/visit-counts.js'
 import { Servers } from '../store/servers.js'
 import { bulkChores } from './bulk.js'
 import { warnOfEvents } from './carrier-events.js'
@@ -59,8 +38,9 @@ import { type ChannelWiring, type LaneParts, type LaneTiming, openLanes } from '
 import type { Log } from './log.js'
 import { connectSimulator } from './simulator-link.js'
 import { openTracing } from './tracing.js'
+import { startUpkeep } from './upkeep.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookFormat } from './webhooks.js'
-import { deleteSilentReports, workerReports } from './worker-reports.js'
+import { workerReports } from './worker-reports.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -83,7 +63,7 @@ export interface WorkerParts {
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
+const _HOUR = 60 * MINUTE
 /** One connection renews leases, the other takes over expired ones. */
 const LEASE_CONNECTIONS = 2
 
@@ -159,24 +139,13 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onFailed,
     traceAttempt: tracing?.attempt,
   }
-  const opened: { module: ChannelModule; delivery: ChannelDelivery<unknown>; lanes: Lane<unknown>[][] }[] = []
+  const opened: OpenedChannel[] = []
   for (const module of channelModules) {
-    const { channel, sendsContent = false } = module
-    const own = config.channels[channel]!
-    const runtime = await module.runtime()
-    const delivery = await runtime.openDelivery({ ...context, config: own, options: channelOptions[channel] ?? {} })
-    const providerOf = await loadProviders(module)
-    const wiring: ChannelWiring<unknown> = {
-      ...delivery,
-      channel,
-      carriers: own.carriers,
-      sendsContent,
-      concurrency: url => providerOf(url).concurrency(url),
-      identify: url => identifyCarrier(providerOf(url), url),
-      provider: (url, world) => providerOf(url).create(delivery.partsOf(providerOf(url).name, world)),
-    }
-    const lanes = await openLanes(wiring, parts)
-    opened.push({ module, delivery, lanes })
+    const { channel } = module
+    const own = { config: config.channels[channel]!, options: channelOptions[channel] ?? {} }
+    const delivery = await (await module.runtime()).openDelivery({ ...context, ...own })
+    const lanes = await openLanes(await wiringOf(module, delivery, own.config.carriers), parts)
+    opened.push({ delivery, lanes })
     if (!lanes.flat().some(lane => lane.mode === 'live'))
       log.warn({ channel }, 'a channel has no carrier: what is sent by it waits in the queue until one is set')
   }
@@ -260,64 +229,30 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
 }
 
-/** The pool reports an unreachable database. The watch only tries again later: nothing is claimed until it has looked. */
-function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error
+interface OpenedChannel {
+  delivery: ChannelDelivery<unknown>
+  lanes: Lane<unknown>[][]
 }
 
-/** A chore that one node does for all is done by whichever takes its turn first. */
-export const inTurns = (pool: Pool, chores: readonly Chore[]): Chore[] =>
-  chores.map(chore => {
-    const { name, everyMs, oneNode = false, run } = chore
-    if (!oneNode) return chore
-    return { name, everyMs, run: async signal => ((await takeChoreTurn(pool, name, everyMs)) ? run(signal) : undefined) }
-  })
-
-const forAll = (chores: readonly Chore[]): Chore[] => chores.map(chore => ({ ...chore, oneNode: true }))
-
-function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
-  const chores: Chore[] = [
-    { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
-    ...forAll([
-      { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
-      { name: 'contacts of past days', everyMs: HOUR, run: () => deleteOldContacts(pool) },
-      { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
-      { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-      { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
-      { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
-      { name: 'terms of personal data', everyMs: HOUR, run: signal => endTerms({ pool, clock }, signal) },
-      { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, blobUses, signal) },
-      { name: 'files without a row', everyMs: 12 * HOUR, run: signal => deleteLeftovers(pool, signal) },
-      { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
-      { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
-      { name: 'silent workers', everyMs: HOUR, run: () => deleteSilentReports(pool) },
-      { name: 'console sessions', everyMs: HOUR, run: () => deleteExpiredSessions(pool) },
-      { name: 'invitations', everyMs: HOUR, run: () => deleteExpiredInvitations(pool) },
-    ]),
-    { name: 'counts of deliveries', everyMs: 5 * SECOND, run: () => sumTallies(pool) },
-    { name: 'usage', everyMs: 5 * SECOND, run: () => sumUsage(pool) },
-    { name: 'overdue deliveries', everyMs: MINUTE, oneNode: true, run: () => alarmOverdue(pool, log) },
-    { name: 'unaccounted notifications', everyMs: HOUR, oneNode: true, run: () => alarmUnaccounted(pool, log) },
-    ...more,
-  ]
-  const stop = new AbortController()
-  const running = runChores(inTurns(pool, chores), stop.signal, (chore, err) =>
-    reportTo(log, 'a chore failed and will be tried again', { chore })(err),
-  )
+async function wiringOf(
+  module: ChannelModule,
+  delivery: ChannelDelivery<unknown>,
+  carriers: readonly URL[],
+): Promise<ChannelWiring<unknown>> {
+  const { channel, sendsContent = false } = module
+  const providerFor = await loadProviders(module)
   return {
-    async stop() {
-      stop.abort()
-      await running
-    },
+    ...delivery,
+    channel,
+    carriers,
+    sendsContent,
+    concurrency: url => providerFor(url).concurrency(url),
+    identify: url => identifyCarrier(providerFor(url), url),
+    provider: (url, world) => providerFor(url).create(delivery.partsOf(providerFor(url).name, world)),
   }
 }
 
-/** Accepted deliveries must be finished or in progress: overdue or missing deliveries are errors in the log. */
-async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
-  for (const depth of findOverdue(await readQueueDepth(pool, channels))) log.error(depth, 'deliveries are overdue')
-}
-
-async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
-  const count = await countUnaccounted(pool)
-  if (count > 0) log.error({ count }, 'notifications with missing or inconsistent deliveries')
+/** The pool reports an unreachable database. The watch only tries again later: nothing is claimed until it has looked. */
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error
 }
