@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chainEvent, GENESIS } from '../src/domain/evidence.js'
+import { chainEvent, GENESIS } from '../src/domain/evidence/evidence.js'
 import { extendLog, type LogParts } from '../src/evidence/log.js'
 import { openLogKey } from '../src/evidence/log-key.js'
 import { type LogProof, readLogProof } from '../src/evidence/log-proof.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { completeSettings } from '../src/domain/account.js'
-import { SALT_BYTES } from '../src/domain/evidence.js'
+import { SALT_BYTES } from '../src/domain/evidence/evidence.js'
 import { newId } from '../src/domain/id.js'
 import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest } from '../src/domain/notification.js'
 import { takeRandom } from '../src/domain/random.js'

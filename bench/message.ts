@@ -3,8 +3,8 @@ import { encloseContent } from '../src/channels/email/message/enclose.js'
 import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
 import { completeSettings } from '../src/domain/account.js'
+import { makeReference } from '../src/domain/delivery/reference.js'
 import { newId } from '../src/domain/id.js'
-import { makeReference } from '../src/domain/reference.js'
 
 /** The e-mail that every contestant of bench/delivery.ts carries: 1 KB of HTML. */
 const CONTENT = `<p>${'Seu contrato vence em 30 dias. Regularize e evite a suspensão. '.repeat(20)}`.slice(0, 1000).concat('</p>')

@@ -81,7 +81,7 @@ create trigger account_changed after insert or update or delete on account for e
 create trigger token_changed after insert or update or delete on token for each statement execute function bump_revision();
 create trigger address_range_changed after insert or update or delete on address_range for each statement execute function bump_revision();
 
--- The log of administrative actions, as one chain: the hash of a row covers the hash of the row before it (src/domain/audit-chain.ts).
+-- The log of administrative actions, as one chain: the hash of a row covers the hash of the row before it (src/domain/evidence/audit-chain.ts).
 -- Writers take turns (src/store/audit.ts), so that the ids have no gaps.
 create table audit (
   id bigint primary key,
@@ -431,7 +431,7 @@ create table sent_content (
   -- {type, extension, size, sha256} of the message, where the sender's copy has another form.
   message jsonb,
   -- The message without its blobs; or the sender's copy, where that has another form.
-  -- frame-1: deflated with the dictionary of that name, src/domain/content-dictionary.ts.
+  -- frame-1: deflated with the dictionary of that name, src/domain/delivery/content-dictionary.ts.
   packing text not null check (packing in ('none', 'deflate', 'frame-1')),
   bytes bytea not null,
   primary key (notification_id, seq)
@@ -955,7 +955,7 @@ create table operator (
   name text not null,
   role text not null check (role in ('operator', 'sender', 'auditor')),
   account_id uuid references account,
-  -- scrypt with its parameters and salt, as src/domain/password.ts writes it.
+  -- scrypt with its parameters and salt, as src/domain/access/password.ts writes it.
   password text not null,
   -- The secret of the second factor, encrypted under the master key; null: the password alone is asked for.
   totp_secret bytea,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../src/domain/clock.js'
-import type { Html } from '../src/domain/html.js'
+import type { Html } from '../src/domain/text/html.js'
 import type { Callbacks } from './callbacks.js'
 import type { FaultSwitch } from './faults.js'
 import type { Inbox, StoredMessage } from './inbox.js'

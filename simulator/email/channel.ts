@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { refuse } from '../../src/domain/errors.js'
-import { html } from '../../src/domain/html.js'
+import { html } from '../../src/domain/text/html.js'
 import {
   type ChannelContext,
   type ChannelDeclaration,

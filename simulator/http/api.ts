@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { brazilianIso } from '../../src/domain/dates.js'
 import { refuse } from '../../src/domain/errors.js'
+import { brazilianIso } from '../../src/domain/text/dates.js'
 import { channelOf, findChannel, type SimulatedChannel } from '../channel.js'
 import { requireGateway } from '../gateway-key.js'
 import type { Filter, Inbox, StoredMessage } from '../inbox.js'

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../src/domain/html.js'
+import { type Html, html } from '../../src/domain/text/html.js'
 
 /** The member of the form that says that a person has read the question. */
 export const CONFIRMATION = 'confirmado'

@@ -1,5 +1,5 @@
-import { brazilianDate } from '../../src/domain/dates.js'
-import { type Html, html } from '../../src/domain/html.js'
+import { brazilianDate } from '../../src/domain/text/dates.js'
+import { type Html, html } from '../../src/domain/text/html.js'
 import { channelOf, type SimulatedChannel } from '../channel.js'
 import type { Message } from '../message.js'
 import { chips } from './labels.js'

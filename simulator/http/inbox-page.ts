@@ -1,4 +1,4 @@
-import { type Html, html } from '../../src/domain/html.js'
+import { type Html, html } from '../../src/domain/text/html.js'
 import type { SimulatedChannel } from '../channel.js'
 import type { Message } from '../message.js'
 import { groupItem, groupMessages } from './group.js'

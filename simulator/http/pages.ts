@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../src/domain/errors.js'
-import type { Html } from '../../src/domain/html.js'
+import type { Html } from '../../src/domain/text/html.js'
 import { channelOf, findChannel } from '../channel.js'
 import type { StoredMessage } from '../inbox.js'
 import { SimulatorError } from '../simulator-error.js'

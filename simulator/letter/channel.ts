@@ -1,4 +1,4 @@
-import { html } from '../../src/domain/html.js'
+import { html } from '../../src/domain/text/html.js'
 import {
   type ChannelAction,
   type ChannelContext,

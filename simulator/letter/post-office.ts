@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
+import { checkDigit } from '../../src/domain/delivery/tracking-code.js'
 import { newId } from '../../src/domain/id.js'
-import { checkDigit } from '../../src/domain/tracking-code.js'
 import { BoundedMap } from '../bounded-map.js'
 import { isGatewayKey } from '../gateway-key.js'
 import { SimulatorError } from '../simulator-error.js'

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { planParts } from '../../src/domain/message-parts.js'
+import { planParts } from '../../src/domain/delivery/message-parts.js'
 import { fateOf, type ReceiptType } from './fates.js'
 import type { Sms } from './sms.js'
 

@@ -1,5 +1,5 @@
-import { brazilianDate } from '../../src/domain/dates.js'
-import { type Html, html } from '../../src/domain/html.js'
+import { brazilianDate } from '../../src/domain/text/dates.js'
+import { type Html, html } from '../../src/domain/text/html.js'
 import type { StoredMessage } from '../inbox.js'
 import { linkIn, type Sms } from './sms.js'
 

@@ -1,4 +1,4 @@
-import { html } from '../../src/domain/html.js'
+import { html } from '../../src/domain/text/html.js'
 import { type ChannelContext, type ChannelDeclaration, type ChannelFates, listFates, type SimulatedChannel } from '../channel.js'
 import { FaultSwitch } from '../faults.js'
 import type { Call } from './call.js'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { simulatorSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/access/keys.js'
 import { urlBelow } from '../addresses.js'
 import type { CallbackRoute } from '../callbacks.js'
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { interleave, joinSamples, readWav, resample, type Sound, writeWav } from '../../src/domain/wav.js'
+import { interleave, joinSamples, readWav, resample, type Sound, writeWav } from '../../src/domain/text/wav.js'
 import type { Utterance } from './call.js'
 
 const RATE = 8_000

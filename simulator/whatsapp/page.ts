@@ -1,4 +1,4 @@
-import { type Html, html } from '../../src/domain/html.js'
+import { type Html, html } from '../../src/domain/text/html.js'
 import type { StoredMessage } from '../inbox.js'
 import type { Parameter, TemplateMessage } from './template-message.js'
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { simulatorSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/access/keys.js'
 import type { Callback, CallbackRoute } from '../callbacks.js'
 import type { Stamp } from '../message.js'
 import type { Act } from './fates.js'

@@ -1,7 +1,7 @@
 import type { ChannelPreview } from '../channels/preview.js'
+import type { Keys } from '../domain/access/keys.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
-import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, type AcceptTrace, createAccept } from '../engine/accept/accept.js'
 import { unitCounter } from '../engine/accept/count-units.js'
 import { checkBatches } from '../engine/bulk/check.js'

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import type { ChannelConfig, Environment } from '../channels/channel-config.js'
 import { channelModules } from '../channels/registry.js'
+import { type AddressRange, parseRange, readRange } from '../domain/access/address-range.js'
+import { readMasterKey } from '../domain/access/keys.js'
 import { whole as readWhole } from '../domain/account.js'
-import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
-import type { AttachmentLimits } from '../domain/attachment.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { readMasterKey } from '../domain/keys.js'
+import type { AttachmentLimits } from '../domain/send/attachment.js'
 import {
   chooseSignature,
   PKCS11_EXPECTED,

@@ -1,5 +1,5 @@
+import type { Keys } from '../domain/access/keys.js'
 import { OperatorError } from '../domain/errors.js'
-import type { Keys } from '../domain/keys.js'
 import type { ObjectStore } from '../runtime/objects/object-store.js'
 import { openObjectStore } from '../runtime/objects/settings.js'
 import { mayRewriteHistory, readUser } from '../store/application-role.js'

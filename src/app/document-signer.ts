@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Keys } from '../domain/access/keys.js'
 import { OperatorError } from '../domain/errors.js'
-import type { Keys } from '../domain/keys.js'
 import { readCertificate } from '../evidence/signature/certificate-facts.js'
 import type { SigningKey } from '../evidence/signature/cms-writing.js'
 import { createDocumentSigner, type DocumentSigner } from '../evidence/signature/document-signer.js'

@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/clock.js'
-import type { Verification } from '../domain/verification-code.js'
+import type { Verification } from '../domain/evidence/verification-code.js'
 import { type CertifiedSigner, createDocuments, type EmbeddedFile } from '../evidence/documents/documents.js'
 import type { ShownContent } from '../evidence/documents/report.js'
 import { readLogProof } from '../evidence/log-proof.js'

@@ -1,6 +1,6 @@
 import type { ChannelDelivery } from '../channels/channel-runtime.js'
+import type { Keys } from '../domain/access/keys.js'
 import type { Clock } from '../domain/clock.js'
-import type { Keys } from '../domain/keys.js'
 import { extendLog, finishLog } from '../evidence/log.js'
 import { openLogKey } from '../evidence/log-key.js'
 import { exportTarget } from '../evidence/targets/export.js'

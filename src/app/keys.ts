@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey, sealingOf } from '../domain/access/keys.js'
 import { OperatorError } from '../domain/errors.js'
-import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey, sealingOf } from '../domain/keys.js'
 import { makeFolders, syncFolderNow } from '../runtime/folder.js'
 import type { Config } from './config.js'
 

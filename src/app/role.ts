@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import type { Keys } from '../domain/access/keys.js'
 import { OperatorError, StoreUnavailable } from '../domain/errors.js'
-import type { Keys } from '../domain/keys.js'
 import { runChores } from '../runtime/chores.js'
 import { findBeyond } from '../store/migrate.js'
 import type { Pool } from '../store/postgres.js'

@@ -1,6 +1,6 @@
+import type { Keys } from '../domain/access/keys.js'
+import { isLoopbackHost } from '../domain/access/target-address.js'
 import { OperatorError } from '../domain/errors.js'
-import type { Keys } from '../domain/keys.js'
-import { isLoopbackHost } from '../domain/target-address.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 

@@ -1,6 +1,6 @@
 import { Agent } from 'undici'
-import { readRetryAfter } from '../domain/retry-after.js'
-import { cutText, storable } from '../domain/text.js'
+import { readRetryAfter } from '../domain/delivery/retry-after.js'
+import { cutText, storable } from '../domain/text/text.js'
 import { SendError } from './provider.js'
 
 /**

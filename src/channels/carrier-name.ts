@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { SIMULATED } from '../domain/carrier-source.js'
-import type { Mode } from '../domain/token.js'
+import type { Mode } from '../domain/access/token.js'
+import { SIMULATED } from '../domain/delivery/carrier-source.js'
 import type { ProviderModule } from './provider-module.js'
 
 /**

@@ -1,4 +1,4 @@
-import { brazilianDate } from '../domain/dates.js'
+import { brazilianDate } from '../domain/text/dates.js'
 import { channelModules, loadContracts } from './registry.js'
 
 const NOTICE_MS = 30 * 86_400_000

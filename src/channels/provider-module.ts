@@ -1,4 +1,4 @@
-import type { Mode } from '../domain/token.js'
+import type { Mode } from '../domain/access/token.js'
 import type { Callback, Provider, WhenUnknown } from './provider.js'
 
 export type ProviderTable = Readonly<Record<string, ProviderEntry>>

@@ -1,8 +1,8 @@
-import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/channel.js'
-import { hideLinksIn } from '../domain/link.js'
-import type { SentContent } from '../domain/sent-content.js'
-import type { Failure } from '../domain/status.js'
+import type { SentContent } from '../domain/delivery/sent-content.js'
+import type { Failure } from '../domain/delivery/status.js'
+import type { Json } from '../domain/evidence/canonical-json.js'
+import { hideLinksIn } from '../domain/recipient/link.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
@@ -60,7 +60,7 @@ type Named =
       part?: { number: number; total: number }
     }
 
-/** The few bits of our reference that a carrier gives back (domain/reference-tag.ts): with the number they name an attempt of unknown outcome. */
+/** The few bits of our reference that a carrier gives back (domain/delivery/reference-tag.ts): with the number they name an attempt of unknown outcome. */
 export interface ReferenceTag {
   /** E.164. */
   recipient: string

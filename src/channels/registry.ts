@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.js'
-import { type LinkTarget, readLinkCode } from '../domain/link.js'
+import { type LinkTarget, readLinkCode } from '../domain/recipient/link.js'
 import { realProviderOf } from './carrier-name.js'
 import type { ChannelModule } from './channel.js'
 import type { ChannelContract } from './channel-contract.js'

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import type { Json } from '../domain/canonical-json.js'
 import { type RefusalCode, refuse } from '../domain/errors.js'
-import { linkStandsAlone } from '../domain/link.js'
+import type { Json } from '../domain/evidence/canonical-json.js'
 import type { JsonObject } from '../domain/notification.js'
-import { examineNumber, type NumberFault, type NumberUse } from '../domain/phone.js'
-import { countCharacters } from '../domain/text.js'
+import { linkStandsAlone } from '../domain/recipient/link.js'
+import { examineNumber, type NumberFault, type NumberUse } from '../domain/text/phone.js'
+import { countCharacters } from '../domain/text/text.js'
 
 /** The members that several channels' parts of the send request share. */
 export const recipientNumber = (description: string) => Type.String({ description, examples: ['11987654321'] })

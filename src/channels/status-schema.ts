@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { ChannelTraits } from '../domain/channel.js'
-import { explainFailure } from '../domain/status.js'
+import { explainFailure } from '../domain/delivery/status.js'
 import type { FoundStatus } from '../store/delivery/deliveries.js'
 
 /** The members that several channels' status records share. */

@@ -1,7 +1,13 @@
 import { overloaded } from '../domain/errors.js'
 import type { JsonObject } from '../domain/notification.js'
 import { type Scope, scopeKey } from '../domain/scope.js'
-import { checkTemplate, isPlainTemplate, renderTemplate, type TemplateFault, type TemplateVariable } from '../domain/template.js'
+import {
+  checkTemplate,
+  isPlainTemplate,
+  renderTemplate,
+  type TemplateFault,
+  type TemplateVariable,
+} from '../domain/send/template.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 import { KeyedSemaphore } from '../runtime/semaphore.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../runtime/thread-pool.js'

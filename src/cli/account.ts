@@ -5,8 +5,8 @@ import { findModule, moduleOf } from '../channels/registry.js'
 import { type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { findLogoProblem, logoType, MAX_LOGO_BYTES } from '../domain/logo.js'
-import { MAX_WAIT_MINUTES, type SequenceStep } from '../domain/sequence.js'
+import { findLogoProblem, logoType, MAX_LOGO_BYTES } from '../domain/send/logo.js'
+import { MAX_WAIT_MINUTES, type SequenceStep } from '../domain/send/sequence.js'
 import { conditionNames, findCondition, nameOfCondition } from '../http/gw/condition-wire.js'
 import {
   type Account,

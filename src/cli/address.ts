@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { readRange } from '../domain/address-range.js'
+import { readRange } from '../domain/access/address-range.js'
 import { OperatorError } from '../domain/errors.js'
 import { addRange, listRanges, removeRange } from '../store/accounts/accounts.js'
 import { audit, changeAccount, runForAccount } from './administration.js'

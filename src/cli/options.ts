@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { channelModules, findModule } from '../channels/registry.js'
-import { readBrazilianDate, readIso } from '../domain/dates.js'
+import { type Mode, modes } from '../domain/access/token.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import { type Mode, modes } from '../domain/token.js'
+import { readBrazilianDate, readIso } from '../domain/text/dates.js'
 import type { OutputOptions } from './output.js'
 
 export type AccountOptions = OutputOptions & { account: string }

@@ -1,4 +1,4 @@
-import { brazilianDate, brazilianIso } from '../domain/dates.js'
+import { brazilianDate, brazilianIso } from '../domain/text/dates.js'
 import { headOf } from './heads.js'
 
 /** Results go to standard output, as JSON or as plain text that people and scripts can read. */

@@ -1,5 +1,5 @@
 import type { Batch } from '../../client/client.js'
-import { batchStateNames } from '../domain/bulk.js'
+import { batchStateNames } from '../domain/send/bulk.js'
 import type { OutputOptions } from './output.js'
 
 const MIB = 1_048_576

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { readLifetime, signToken, type TokenClaims } from '../domain/access/token.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { readLifetime, signToken, type TokenClaims } from '../domain/token.js'
 import { insertToken, listTokens, revokeToken } from '../store/accounts/tokens.js'
 import { audit, change, requireAccount, runForAccount } from './administration.js'
 import { type AccountOptions, addAccountVerb, addVerb, idReader, modeOption, required, type ScopeOptions } from './options.js'

@@ -1,7 +1,7 @@
 import { type HolidayKind, holidayKinds } from './contact/holidays.js'
 import { type RetentionSettings, retentionSettings } from './retention.js'
-import { explainCnpj, readCnpj, readPrivacyContact, readSenderPhone, readSite, type SenderSettings } from './sender.js'
-import { hasControlCharacters } from './text.js'
+import { explainCnpj, readCnpj, readPrivacyContact, readSenderPhone, readSite, type SenderSettings } from './send/sender.js'
+import { hasControlCharacters } from './text/text.js'
 
 /** The settings of an account that belong to no channel; each channel's module declares its own beside these. */
 export interface CoreSettings extends SenderSettings, RetentionSettings {

@@ -1,6 +1,6 @@
 import type { AccountSettings } from './account.js'
 import type { ContactDefaults } from './contact/settings.js'
-import type { Failure } from './status.js'
+import type { Failure } from './delivery/status.js'
 
 /** The name of a channel inside the program, stored with every delivery. Its module in channels/ declares it. */
 export type Channel = string

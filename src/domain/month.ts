@@ -1,4 +1,4 @@
-import { brazilianIso } from './dates.js'
+import { brazilianIso } from './text/dates.js'
 
 /** A month of Brasília's calendar, by its days: the first and the last. */
 export interface Month {

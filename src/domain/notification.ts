@@ -1,10 +1,10 @@
 import type { AccountSettings } from './account.js'
-import type { Attachment } from './attachment.js'
-import { canonicalJson, type Json } from './canonical-json.js'
 import type { Channel, ChannelTraits } from './channel.js'
-import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence.js'
+import { canonicalJson, type Json } from './evidence/canonical-json.js'
+import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence/evidence.js'
 import type { Scope } from './scope.js'
-import { FALLBACK_STEP, type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
+import type { Attachment } from './send/attachment.js'
+import { FALLBACK_STEP, type SequenceStep, type StepCondition, type Turn, turnsOf } from './send/sequence.js'
 
 /** A send request that passed every rule, in the project's own words. */
 export interface SendRequest {

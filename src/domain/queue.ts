@@ -1,5 +1,5 @@
+import type { Mode } from './access/token.js'
 import type { Channel } from './channel.js'
-import type { Mode } from './token.js'
 
 /** The deliveries of one channel in one mode, which are sent by the same carriers. */
 export type Queue = `${Channel} ${Mode}`

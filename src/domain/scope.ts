@@ -1,4 +1,4 @@
-import type { Mode } from './token.js'
+import type { Mode } from './access/token.js'
 
 /**
  * The account and the mode that a caller acts for. Every query on behalf of a caller takes a scope, never an account alone: what a test

@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { FactType } from './transition.js'
+import type { FactType } from './delivery/transition.js'
 
 /** The facts that webhooks announce. */
 const announcedFacts = [

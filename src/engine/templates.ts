@@ -2,9 +2,9 @@ import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { LINK_PLACEHOLDER, linkStandsAlone } from '../domain/link.js'
+import { LINK_PLACEHOLDER, linkStandsAlone } from '../domain/recipient/link.js'
 import type { Scope } from '../domain/scope.js'
-import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/template.js'
+import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/send/template.js'
 import { lockAccount } from '../store/accounts/accounts.js'
 import {
   addTemplateVersion,

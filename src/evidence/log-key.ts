@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { seal, unseal } from '../domain/access/sealed.js'
 import { OperatorError } from '../domain/errors.js'
 import { takeRandom } from '../domain/random.js'
-import { seal, unseal } from '../domain/sealed.js'
 import { findLogKey, insertLogKey } from '../store/evidence/log-keys.js'
 import type { Queryable } from '../store/postgres.js'
 import type { SealedValues } from '../store/sealed-values.js'

@@ -1,8 +1,8 @@
 import { moduleOf } from '../channels/registry.js'
-import { canonicalJson, type Json } from '../domain/canonical-json.js'
-import { findChainFault } from '../domain/evidence.js'
-import { rebuildStatuses } from '../domain/rebuild.js'
-import type { DeliveryStatus } from '../domain/status.js'
+import { rebuildStatuses } from '../domain/delivery/rebuild.js'
+import type { DeliveryStatus } from '../domain/delivery/status.js'
+import { canonicalJson, type Json } from '../domain/evidence/canonical-json.js'
+import { findChainFault } from '../domain/evidence/evidence.js'
 import type { LoggedNotification } from '../store/notification/event-log.js'
 
 /** Every fault of one notification, in words: a broken chain, or a stored status that differs from the status of its events. */

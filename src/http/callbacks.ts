@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Callback, CarrierEvent } from '../channels/provider.js'
-import type { CarrierSource } from '../domain/carrier-source.js'
+import type { CarrierSource } from '../domain/delivery/carrier-source.js'
 import { Refusal } from '../domain/errors.js'
 import type { ReadBody } from './body.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type AddressRange, addressGroup, inRanges, normaliseAddress } from '../domain/address-range.js'
+import { type AddressRange, addressGroup, inRanges, normaliseAddress } from '../domain/access/address-range.js'
 
 export interface ConnectionLimits {
   /** Connections of one address at once. */

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { DocumentRoute } from '../channels/channel-contract.js'
 import type { DocumentReader, DocumentSource } from '../channels/channel-runtime.js'
 import { Refusal } from '../domain/errors.js'
-import { readLinkCode } from '../domain/link.js'
+import { readLinkCode } from '../domain/recipient/link.js'
 import { answerDocumentError } from './people.js'
 
 export interface ServedDocument {

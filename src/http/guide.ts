@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { html } from '../domain/html.js'
+import { html } from '../domain/text/html.js'
 import { GATEWAY_FOOTER, sendPage } from './recipient/layout.js'
 import { CACHE_FOREVER, REVALIDATE, readStaticFiles, type StaticFile, sendStaticFile } from './static-files.js'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { channelModules } from '../channels/registry.js'
 import { Refusal } from '../domain/errors.js'
-import { type Html, html } from '../domain/html.js'
+import { type Html, html } from '../domain/text/html.js'
 import { header } from './auth.js'
 import { handleError, statusOf } from './errors.js'
 import { PRINTED_CODE } from './recipient/code-page.js'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { brazilianDate } from '../domain/dates.js'
+import { brazilianDate } from '../domain/text/dates.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,6 +1,6 @@
-import { type AuditRow, auditHash } from '../domain/audit-chain.js'
-import type { Json } from '../domain/canonical-json.js'
-import { GENESIS } from '../domain/evidence.js'
+import { type AuditRow, auditHash } from '../domain/evidence/audit-chain.js'
+import type { Json } from '../domain/evidence/canonical-json.js'
+import { GENESIS } from '../domain/evidence/evidence.js'
 import { execute, filterBy, isPool, type Queryable, queryRow, queryRows, type Transaction } from './postgres.js'
 
 export interface AuditEntry {

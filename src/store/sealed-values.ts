@@ -1,6 +1,6 @@
 import { execute, type Queryable, queryRow, queryRows } from './postgres.js'
 
-/** A column of values that are sealed under the master key (domain/sealed.ts). */
+/** A column of values that are sealed under the master key (domain/access/sealed.ts). */
 export interface SealedValues {
   table: string
   column: string

@@ -2,7 +2,7 @@ import { BADNAME, type LookupAddress, NODATA, NOTFOUND } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { isLoopbackName } from '../domain/target-address.js'
+import { isLoopbackName } from '../domain/access/target-address.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 
 export type ResolveName = (hostname: string) => Promise<LookupAddress[]>

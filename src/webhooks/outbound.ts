@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../domain/target-address.js'
+import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../domain/access/target-address.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 import { createNameLookup, type ResolveName } from './name-lookup.js'
 

@@ -1,4 +1,4 @@
-import { readRetryAfter } from '../domain/retry-after.js'
+import { readRetryAfter } from '../domain/delivery/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
 import { recordAudit } from '../store/audit.js'
 import { groupTransaction, type Pool, type Queryable } from '../store/postgres.js'

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeVerificationCode } from '../../src/domain/verification-code.js'
+import { makeVerificationCode } from '../../src/domain/evidence/verification-code.js'
 import {
   asPerson,
   DESKTOP,

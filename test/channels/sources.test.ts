@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { identifyCarrier, modesOf, simulatedName } from '../../src/channels/carrier-name.js'
 import { channelModules } from '../../src/channels/registry.js'
-import { type AttemptedDelivery, attemptName, type CarrierSource, findAttempt } from '../../src/domain/carrier-source.js'
+import { type AttemptedDelivery, attemptName, type CarrierSource, findAttempt } from '../../src/domain/delivery/carrier-source.js'
 
 /** Every provider of the registry: who may speak of a message. */
 const providers = channelModules.flatMap(({ channel, providers }) => Object.keys(providers).map(name => ({ channel, name })))

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createTemplateRunner, type FilledTemplate } from '../../src/channels/template-runner.js'
 import type { JsonObject } from '../../src/domain/notification.js'
-import { MAX_TEMPLATE_VARIABLES } from '../../src/domain/template.js'
+import { MAX_TEMPLATE_VARIABLES } from '../../src/domain/send/template.js'
 
 const hostile = { account: 'hostile', mode: 'live' } as const
 const honest = { account: 'honest', mode: 'live' } as const

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeLinkCode } from '../../src/domain/link.js'
+import { makeLinkCode } from '../../src/domain/recipient/link.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'

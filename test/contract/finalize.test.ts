@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
-import type { SequenceStep } from '../../src/domain/sequence.js'
+import type { SequenceStep } from '../../src/domain/send/sequence.js'
 import { updateSequence } from '../../src/store/accounts/accounts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'

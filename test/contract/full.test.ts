@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { brazilianDate } from '../../src/domain/dates.js'
 import { newId } from '../../src/domain/id.js'
+import { brazilianDate } from '../../src/domain/text/dates.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
-import { sha256 } from '../../src/domain/evidence.js'
+import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/notification/notifications.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { deferred } from '../support/deferred.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Mode } from '../../src/domain/token.js'
+import type { Mode } from '../../src/domain/access/token.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, issueToken, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { conforms, documentOf, operationsOf } from '../support/openapi.js'

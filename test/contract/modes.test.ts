@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Mode, modes, signToken, type TokenClaims } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
-import { type Mode, modes, signToken, type TokenClaims } from '../../src/domain/token.js'
 import { insertToken } from '../../src/store/accounts/tokens.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, issueToken, startGateway, type TestAccount, testKeys } from '../support/gateway.js'

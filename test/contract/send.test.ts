@@ -1,7 +1,7 @@
 import { createHmac, scryptSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Channel } from '../../src/domain/channel.js'
-import { sha256 } from '../../src/domain/evidence.js'
+import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { newId } from '../../src/domain/id.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
 import {

@@ -10,7 +10,7 @@ const names = [
 const NAMED = new RegExp(`(?<![\\w-])(${[...new Set(names)].join('|')})(?![\\w-])`, 'gi')
 
 /** Lists the programs that open links by themselves, some of which bear a channel's name. */
-const ROBOTS = 'src/domain/robot.ts'
+const ROBOTS = 'src/domain/recipient/robot.ts'
 
 /** The contract calls the send and its report by these words, whichever channels a notification has. */
 const CONTRACT = ['/gw/email', 'Email sem status!']
@@ -18,7 +18,7 @@ const CONTRACT = ['/gw/email', 'Email sem status!']
 const withoutContract = (text: string): string => CONTRACT.reduce((rest, words) => rest.replaceAll(words, ''), text)
 
 /** Here the word is the address by which a person signs in to the console. Every other name of a channel stays forbidden. */
-const PEOPLE = /^src\/((store|engine|http)\/console\/|domain\/(operator|totp)\.ts|cli\/(operator|heads)\.ts)/
+const PEOPLE = /^src\/((store|engine|http)\/console\/|domain\/access\/(operator|totp)\.ts|cli\/(operator|heads)\.ts)/
 const withoutPeople = (path: string, text: string): string => (PEOPLE.test(path) ? text.replace(/\bemail\b/g, '') : text)
 
 const namesIn = (text: string): string[] => withoutContract(withoutComments(text)).match(NAMED) ?? []

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
-import { seal, unseal } from '../../src/domain/sealed.js'
+import { seal, unseal } from '../../src/domain/access/sealed.js'
 import { isAnnounced, nextDelay, RETRY_PLAN, readSecret, showSecret, signedHeaders } from '../../src/domain/webhook.js'
 
 test('an unknown outcome is announced once: that only a person can settle it is no news for the sender', () => {

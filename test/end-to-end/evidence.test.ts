@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { moduleOf } from '../../src/channels/registry.js'
-import { makeLinkCode } from '../../src/domain/link.js'
+import { makeLinkCode } from '../../src/domain/recipient/link.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { readZip } from '../../src/evidence/verify/zip.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Mode } from '../../src/domain/token.js'
+import type { Mode } from '../../src/domain/access/token.js'
 import { createAccount, issueToken, type TestAccount } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 import { type Stack, startStack } from '../support/stack.js'

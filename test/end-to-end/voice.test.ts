@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Simulator } from '../../simulator/simulator.js'
-import { readWav } from '../../src/domain/wav.js'
+import { readWav } from '../../src/domain/text/wav.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { TestDatabase } from '../support/database.js'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { parseRange } from '../../src/domain/address-range.js'
+import { parseRange } from '../../src/domain/access/address-range.js'
 import { limitConnections } from '../../src/http/connections.js'
 
 /** A server that answers no request, and three connections at most of an address. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { makeVerificationCode, showVerificationCode } from '../../src/domain/verification-code.js'
+import { makeVerificationCode, showVerificationCode } from '../../src/domain/evidence/verification-code.js'
 import { browserModules, ENTRY } from '../../src/http/verification/modules.js'
 import { gatewayForFile, gatewayForTest, testKeys } from '../support/gateway.js'
 import { extendTo, logParts } from '../support/log.js'
@@ -160,7 +160,7 @@ describe('the script', () => {
       expect([path, status, headers.get('content-type')]).toEqual([path, 200, 'text/javascript; charset=utf-8'])
       expect(headers.get('cache-control')).toContain('immutable')
     }
-    for (const path of ['main.js', 'domain/keys.js', 'app/config.js', '../../package.json'])
+    for (const path of ['main.js', 'domain/access/keys.js', 'app/config.js', '../../package.json'])
       expect((await pageAt(`${base}${path}`)).status).toBe(404)
   })
 

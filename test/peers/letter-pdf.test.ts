@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { LetterReceipt, Sheet, SheetCopy, SheetLogo } from '../../src/channels/letter/sheet.js'
 import { createTypesetter } from '../../src/channels/letter/typesetter.js'
-import { sha256 } from '../../src/domain/evidence.js'
+import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { readBlocks } from '../../src/runtime/typesetting/blocks.js'
 import { pngOf } from '../support/pictures.js'
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, CarrierReport, SendError } from '../../src/channels/provider.js'
 import { smppProvider } from '../../src/channels/sms/smpp.js'
 import type { SmsMessage } from '../../src/channels/sms/sms-message.js'
-import { readTag } from '../../src/domain/reference-tag.js'
+import { readTag } from '../../src/domain/delivery/reference-tag.js'
 import { ROOT } from '../support/sources.js'
 
 /** Our client against an SMSC made with Net::SMPP, an implementation that shares nothing with ours. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/totp.js'
+import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/access/totp.js'
 import { type ConsoleClient, clientWith, consoleClient, consoleRoutes, cookieOf, ownPage, PASSWORD } from '../support/console.js'
 import { createAccount, gatewayForFile } from '../support/gateway.js'
 import { type Answer, request, send, validSend } from '../support/requests.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OperatorRole } from '../../src/domain/operator.js'
+import type { OperatorRole } from '../../src/domain/access/operator.js'
 import { concretePath, consoleClient, consoleRoutes, ownPage } from '../support/console.js'
 import { gatewayForFile } from '../support/gateway.js'
 

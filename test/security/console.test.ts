@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/totp.js'
+import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/access/totp.js'
 import { checkActionLog } from '../../src/engine/record/action-log.js'
 import {
   type ConsoleClient,

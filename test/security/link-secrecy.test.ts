@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
-import type { Fact } from '../../src/domain/transition.js'
+import type { Fact } from '../../src/domain/delivery/transition.js'
 import { recordChanges } from '../../src/engine/record/record.js'
 import { gatewayForFile } from '../support/gateway.js'
 import { type Sent, sendNotification } from '../support/recipients.js'

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/domain/errors.js'
-import { matchesReply } from '../../src/domain/reply.js'
+import { matchesReply } from '../../src/domain/recipient/reply.js'
 import { createReplies, replyLimit } from '../../src/engine/recipient/replies.js'
 import { createVisitRecorder } from '../../src/engine/recipient/visits.js'
 import { resetAttempts, takeAttempt } from '../../src/store/recipient/visit-counts.js'

@@ -3,7 +3,7 @@ import type { ChannelDeclaration, SimulatedChannel } from '../../simulator/chann
 import { describeFaults, FaultSwitch } from '../../simulator/faults.js'
 import type { Inbox } from '../../simulator/inbox.js'
 import { createSimulator } from '../../simulator/simulator.js'
-import { html } from '../../src/domain/html.js'
+import { html } from '../../src/domain/text/html.js'
 import { request } from '../support/requests.js'
 
 /** A minimal channel: phones that receive a text over HTTP. */

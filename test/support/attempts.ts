@@ -1,5 +1,5 @@
-import { attemptName, type CarrierSource } from '../../src/domain/carrier-source.js'
 import type { Channel } from '../../src/domain/channel.js'
+import { attemptName, type CarrierSource } from '../../src/domain/delivery/carrier-source.js'
 import type { CarrierEventParts } from '../../src/engine/record/carrier-events.js'
 import type { Pool } from '../../src/store/postgres.js'
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign as signBytes } from 'node:crypto'
-import { canonicalJson, type Json } from '../../src/domain/canonical-json.js'
-import { type ChainedEvent, chainEvent, GENESIS, sha256 } from '../../src/domain/evidence.js'
+import { canonicalJson, type Json } from '../../src/domain/evidence/canonical-json.js'
+import { type ChainedEvent, chainEvent, GENESIS, sha256 } from '../../src/domain/evidence/evidence.js'
 import { cutProof, proofFiles, sealBundle } from '../../src/evidence/bundle/bundle.js'
 import { type BundleFile, measure, sortFiles, textFile } from '../../src/evidence/bundle/zip-writer.js'
 import { checkpointText, makeVerifier, noteDigest, signNote } from '../../src/evidence/note.js'

@@ -1,4 +1,4 @@
-import { findChainFault } from '../../src/domain/evidence.js'
+import { findChainFault } from '../../src/domain/evidence/evidence.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { Pool } from '../../src/store/postgres.js'
 

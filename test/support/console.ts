@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OperatorRole } from '../../src/domain/operator.js'
+import type { OperatorRole } from '../../src/domain/access/operator.js'
 import { invitationPath, invite } from '../../src/engine/console/invitations.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { transaction } from '../../src/store/postgres.js'

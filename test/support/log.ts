@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect } from 'vitest'
-import { chainEvent, GENESIS } from '../../src/domain/evidence.js'
+import { chainEvent, GENESIS } from '../../src/domain/evidence/evidence.js'
 import { newId } from '../../src/domain/id.js'
 import { extendLog, type LogParts } from '../../src/evidence/log.js'
 import { openLogKey } from '../../src/evidence/log-key.js'

@@ -1,6 +1,6 @@
 import { moduleOf } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { type LinkTarget, makeLinkCode } from '../../src/domain/link.js'
+import { type LinkTarget, makeLinkCode } from '../../src/domain/recipient/link.js'
 import { createShortLinks } from '../../src/engine/recipient/short-links.js'
 import { recordChanges } from '../../src/engine/record/record.js'
 import type { Pool } from '../../src/store/postgres.js'

@@ -1,4 +1,4 @@
-import type { Sound } from '../../src/domain/wav.js'
+import type { Sound } from '../../src/domain/text/wav.js'
 
 /** The root mean square of one channel: near zero is silence, speech has hundreds and more. */
 export function loudness({ channels, samples }: Sound, channel: number): number {

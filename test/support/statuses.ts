@@ -1,7 +1,7 @@
 import { moduleOf } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import { applyFact as applyFactBy, type Fact } from '../../src/domain/transition.js'
+import { type DeliveryStatus, newStatus } from '../../src/domain/delivery/status.js'
+import { applyFact as applyFactBy, type Fact } from '../../src/domain/delivery/transition.js'
 
 /** A delivery of a fixed moment, with what a test changes about it. */
 export const freshStatus = (channel: Channel, changes: Partial<DeliveryStatus> = {}): DeliveryStatus => ({

@@ -1,4 +1,4 @@
-import { type ChainedEvent, findChainFault } from '../../src/domain/evidence.js'
+import { type ChainedEvent, findChainFault } from '../../src/domain/evidence/evidence.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** What the database holds of one notification, and of all. */

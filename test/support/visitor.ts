@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http'
-import type { LinkTarget } from '../../src/domain/link.js'
-import { makeFormStamp } from '../../src/domain/session.js'
+import type { LinkTarget } from '../../src/domain/recipient/link.js'
+import { makeFormStamp } from '../../src/domain/recipient/session.js'
 import { testKeys } from './gateway.js'
 
 /** A recipient's browser, as far as HTTP shows it: what it sends, and what it keeps. */

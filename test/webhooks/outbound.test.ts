@@ -1,7 +1,7 @@
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { parseRange } from '../../src/domain/address-range.js'
+import { parseRange } from '../../src/domain/access/address-range.js'
 import { NoResponse, type Outbound, type OutboundOptions, openOutbound } from '../../src/webhooks/outbound.js'
 import { selfSigned } from '../support/certificate.js'
 import { type Received, receiverForTest } from '../support/receiver.js'

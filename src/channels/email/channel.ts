@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { oneLine, type SettingsTable, yesOrNo } from '../../domain/account.js'
-import { readEmailAddress } from '../../domain/mail-address.js'
+import { readEmailAddress } from '../../domain/text/mail-address.js'
 import type { ChannelModule } from '../channel.js'
 import type { ChannelConfig, Environment } from '../channel-config.js'
 import type { ProviderTable } from '../provider-module.js'

@@ -1,5 +1,5 @@
-import { html } from '../../domain/html.js'
-import type { Mode } from '../../domain/token.js'
+import type { Mode } from '../../domain/access/token.js'
+import { html } from '../../domain/text/html.js'
 import { digest } from '../../runtime/digest.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { findAccountLogo, listAccounts } from '../../store/accounts/accounts.js'

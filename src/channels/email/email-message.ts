@@ -20,6 +20,6 @@ export interface EmailMessage {
   replyToName?: string
   /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
   receiptTo?: string
-  /** What only the recipient may know of it (domain/sent-content.ts). */
+  /** What only the recipient may know of it (domain/delivery/sent-content.ts). */
   secrets?: readonly string[]
 }

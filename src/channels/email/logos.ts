@@ -1,4 +1,4 @@
-import { logoPath, pictureSize } from '../../domain/logo.js'
+import { logoPath, pictureSize } from '../../domain/send/logo.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 
 /** The logos of the accounts, as e-mails show them. They are linked, not attached: 100 kB in every message would be too much. */

@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { FactDetail } from '../channel.js'
 
 type Members = { readonly [member: string]: Json | undefined }

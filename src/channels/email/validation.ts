@@ -1,4 +1,4 @@
-import { readEmailAddress } from '../../domain/mail-address.js'
+import { readEmailAddress } from '../../domain/text/mail-address.js'
 import { isNullExchanger, type MailResolver } from './resolver.js'
 
 type ValidationFailure = 'syntax' | 'domain-missing' | 'no-exchanger' | 'disposable'

@@ -1,4 +1,4 @@
-import { typedLink } from '../../domain/link.js'
+import { typedLink } from '../../domain/recipient/link.js'
 import { brandSample } from '../brand-sample.js'
 import type { BrandSampler } from '../channel.js'
 import type { PostalAddress } from './postal-address.js'

@@ -1,5 +1,5 @@
-import { canonicalJson, type Json } from '../../domain/canonical-json.js'
-import type { SentContent } from '../../domain/sent-content.js'
+import type { SentContent } from '../../domain/delivery/sent-content.js'
+import { canonicalJson, type Json } from '../../domain/evidence/canonical-json.js'
 import type { PostalAddress } from './postal-address.js'
 
 /** One letter, ready for the printer. */

@@ -1,5 +1,5 @@
-import type { Json } from '../../domain/canonical-json.js'
-import type { Mode } from '../../domain/token.js'
+import type { Mode } from '../../domain/access/token.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { noteLateData } from '../../store/ageing.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../../store/delivery/deliveries.js'
 import { readBlob } from '../../store/files/read.js'

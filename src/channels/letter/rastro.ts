@@ -1,6 +1,6 @@
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
-import { cutText } from '../../domain/text.js'
+import { cutText } from '../../domain/text/text.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { CarrierReport } from '../provider.js'
 import { outcomeOf } from './return-reasons.js'

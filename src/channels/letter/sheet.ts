@@ -1,6 +1,6 @@
-import type { TypedLink } from '../../domain/link.js'
-import { qrCode } from '../../domain/qr-code.js'
-import type { Verification } from '../../domain/verification-code.js'
+import type { Verification } from '../../domain/evidence/verification-code.js'
+import type { TypedLink } from '../../domain/recipient/link.js'
+import { qrCode } from '../../domain/recipient/qr-code.js'
 import type { Block } from '../../runtime/typesetting/blocks.js'
 import type { ReceiptImage } from './letter-store.js'
 

@@ -1,4 +1,4 @@
-import type { Change, ChangeOutcome } from '../../domain/change.js'
+import type { Change, ChangeOutcome } from '../../domain/delivery/change.js'
 import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter, type TrackedLetters } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'

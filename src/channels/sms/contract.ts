@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { dateOrEmpty, dateOrNull } from '../../domain/dates.js'
+import { describe } from '../../domain/delivery/status.js'
 import { refuse } from '../../domain/errors.js'
-import { readNumber } from '../../domain/phone.js'
 import { freeObject, optionalObject, optionalText } from '../../domain/schema.js'
-import { describe } from '../../domain/status.js'
-import { isBlank } from '../../domain/text.js'
+import { dateOrEmpty, dateOrNull } from '../../domain/text/dates.js'
+import { readNumber } from '../../domain/text/phone.js'
+import { isBlank } from '../../domain/text/text.js'
 import type { ChannelContract } from '../channel-contract.js'
 import {
   atMost,

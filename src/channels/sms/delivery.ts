@@ -1,4 +1,4 @@
-import { planParts } from '../../domain/message-parts.js'
+import { planParts } from '../../domain/delivery/message-parts.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, RuntimeContext } from '../channel-runtime.js'
 import { createRendering, type Rendering } from '../rendering.js'

@@ -1,5 +1,5 @@
-import { plainForm } from '../../domain/gsm7.js'
-import { planParts } from '../../domain/message-parts.js'
+import { planParts } from '../../domain/delivery/message-parts.js'
+import { plainForm } from '../../domain/text/gsm7.js'
 
 export const accentRules = ['keep', 'transliterate'] as const
 export type AccentRule = (typeof accentRules)[number]

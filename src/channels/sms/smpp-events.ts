@@ -1,6 +1,6 @@
-import { readGsm7 } from '../../domain/gsm7.js'
-import { readReportedNumber } from '../../domain/phone.js'
-import { storable } from '../../domain/text.js'
+import { readGsm7 } from '../../domain/text/gsm7.js'
+import { readReportedNumber } from '../../domain/text/phone.js'
+import { storable } from '../../domain/text/text.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 

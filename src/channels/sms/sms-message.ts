@@ -1,4 +1,4 @@
-import type { SentContent } from '../../domain/sent-content.js'
+import type { SentContent } from '../../domain/delivery/sent-content.js'
 
 /** One short message to one number. */
 export interface SmsMessage {

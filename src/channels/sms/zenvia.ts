@@ -1,8 +1,8 @@
+import { isSameSecret } from '../../domain/access/secret.js'
+import { planParts } from '../../domain/delivery/message-parts.js'
 import { OperatorError } from '../../domain/errors.js'
-import { planParts } from '../../domain/message-parts.js'
-import { readReportedNumber } from '../../domain/phone.js'
-import { isSameSecret } from '../../domain/secret.js'
-import { cutText, storable } from '../../domain/text.js'
+import { readReportedNumber } from '../../domain/text/phone.js'
+import { cutText, storable } from '../../domain/text/text.js'
 import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, parseJson, textOf } from '../carrier-http.js'
 import {

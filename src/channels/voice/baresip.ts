@@ -6,7 +6,7 @@ import { connect as connectTcp, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { interleave, readWav, type Sound, writeWav } from '../../domain/wav.js'
+import { interleave, readWav, type Sound, writeWav } from '../../domain/text/wav.js'
 
 interface BaresipOptions {
   /** A line of baresip's accounts file. */

@@ -1,5 +1,5 @@
-import { makeReference } from '../../domain/reference.js'
-import type { Mode } from '../../domain/token.js'
+import type { Mode } from '../../domain/access/token.js'
+import { makeReference } from '../../domain/delivery/reference.js'
 import type { EventContext } from '../channel-runtime.js'
 import type { CarrierEvent } from '../provider.js'
 import { type CallLookup, dropKnownCalls, endCallLookup, takeOpenCalls } from './call-lookup-store.js'

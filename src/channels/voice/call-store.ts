@@ -1,5 +1,5 @@
 import { completeSettings, type StoredSettings } from '../../domain/account.js'
-import type { AttemptedDelivery } from '../../domain/carrier-source.js'
+import type { AttemptedDelivery } from '../../domain/delivery/carrier-source.js'
 import { type Claim, claimedTemplate } from '../../store/delivery/claims.js'
 import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 

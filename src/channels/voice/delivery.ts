@@ -1,5 +1,5 @@
-import { findAttempt } from '../../domain/carrier-source.js'
-import { expectReference } from '../../domain/reference.js'
+import { findAttempt } from '../../domain/delivery/carrier-source.js'
+import { expectReference } from '../../domain/delivery/reference.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'

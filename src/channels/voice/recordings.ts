@@ -1,4 +1,4 @@
-import { sha256 } from '../../domain/evidence.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
 import { noteLateData } from '../../store/ageing.js'
 import { storeAnywhere, storeFile } from '../../store/files/write.js'
 import { transaction } from '../../store/postgres.js'

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
-import { joinSamples, readWav, resample, type Sound, seconds } from '../../domain/wav.js'
+import { joinSamples, readWav, resample, type Sound, seconds } from '../../domain/text/wav.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'

@@ -1,5 +1,5 @@
-import type { CarrierSource } from '../../domain/carrier-source.js'
-import { cutText } from '../../domain/text.js'
+import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
+import { cutText } from '../../domain/text/text.js'
 import { askWithCredentials, type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../domain/errors.js'
-import { cutText } from '../../domain/text.js'
+import { cutText } from '../../domain/text/text.js'
 import { askWithCredentials, type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { dateOrAbsent } from '../../domain/dates.js'
+import { describe, explainFailure } from '../../domain/delivery/status.js'
 import { refuse } from '../../domain/errors.js'
-import { readNumber } from '../../domain/phone.js'
 import { freeObject, optionalObject } from '../../domain/schema.js'
-import { describe, explainFailure } from '../../domain/status.js'
+import { dateOrAbsent } from '../../domain/text/dates.js'
+import { readNumber } from '../../domain/text/phone.js'
 import type { ChannelContract } from '../channel-contract.js'
 import {
   numberRefusals,

@@ -1,6 +1,6 @@
-import type { Json } from '../../domain/canonical-json.js'
-import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/link.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { JsonObject } from '../../domain/notification.js'
+import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/recipient/link.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel-runtime.js'

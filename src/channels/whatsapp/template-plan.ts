@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { TemplateParameter } from './whatsapp-message.js'
 

@@ -1,4 +1,4 @@
-import { brazilianDate } from '../dates.js'
+import { brazilianDate } from '../text/dates.js'
 import { labelZone } from './area-zones.js'
 import { type HolidayKind, holidayOn } from './holidays.js'
 import type { ContactHours } from './hours.js'

@@ -1,4 +1,4 @@
-import { zoneOffset } from '../zone-offset.js'
+import { zoneOffset } from '../text/zone-offset.js'
 import type { Day } from './holidays.js'
 
 /** What the clock on the wall of a zone shows. */

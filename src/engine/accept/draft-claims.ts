@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
+import { makeReference } from '../../domain/delivery/reference.js'
 import { newId } from '../../domain/id.js'
 import type { SendRequest, TemplateVersion } from '../../domain/notification.js'
-import { makeReference } from '../../domain/reference.js'
 import type { Scope } from '../../domain/scope.js'
 import { findRules } from '../../store/accounts/accounts.js'
 import { findTemplate } from '../../store/accounts/templates.js'

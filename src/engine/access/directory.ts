@@ -1,4 +1,4 @@
-import { type AddressRange, parseRange } from '../../domain/address-range.js'
+import { type AddressRange, parseRange } from '../../domain/access/address-range.js'
 import type { Clock } from '../../domain/clock.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Grant } from '../../store/accounts/tokens.js'

@@ -1,7 +1,7 @@
+import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
 import { REFERENCE_DAYS, termsOf } from '../../domain/retention.js'
-import { modes } from '../../domain/token.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
 import { type Aged, listAged, listPostponed, pruneReferences, saveProgress, settlePostponed } from '../../store/ageing.js'
 import { eraseData } from '../../store/person/erase.js'

@@ -1,8 +1,8 @@
-import { type BulkFields, batchStateNames, type ExpiredWhile } from '../../domain/bulk.js'
-import { requestMaker } from '../../domain/bulk-request.js'
 import { Refusal, refuse } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
+import { type BulkFields, batchStateNames, type ExpiredWhile } from '../../domain/send/bulk.js'
+import { requestMaker } from '../../domain/send/bulk-request.js'
 import { recordAudit } from '../../store/audit.js'
 import {
   type Batch,

@@ -1,5 +1,5 @@
 import { channelModules, loadContracts } from '../../channels/registry.js'
-import type { BulkField, BulkFields } from '../../domain/bulk.js'
+import type { BulkField, BulkFields } from '../../domain/send/bulk.js'
 
 const core = (path: string, pt: string, en: string, columns: readonly string[], kind: BulkField['kind'] = 'text'): BulkField => ({
   path,

@@ -1,7 +1,7 @@
-import type { BatchForm, BulkFields, LineFault } from '../../domain/bulk.js'
-import { requestMaker } from '../../domain/bulk-request.js'
 import { Refusal } from '../../domain/errors.js'
 import type { SendRequest } from '../../domain/notification.js'
+import type { BatchForm, BulkFields, LineFault } from '../../domain/send/bulk.js'
+import { requestMaker } from '../../domain/send/bulk-request.js'
 
 /** Reads a send request as POST /gw/email does, or refuses it. */
 export type ReadRequest = (raw: Uint8Array) => SendRequest

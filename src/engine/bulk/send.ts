@@ -1,7 +1,7 @@
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
-import type { BulkFields } from '../../domain/bulk.js'
 import { Refusal, type RefusalKind, refuse, StoreUnavailable } from '../../domain/errors.js'
 import type { Sender, SendRequest } from '../../domain/notification.js'
+import type { BulkFields } from '../../domain/send/bulk.js'
 import { findRules } from '../../store/accounts/accounts.js'
 import { type Batch, finishBatch, listSending, takeBatchTurn } from '../../store/bulk/batches.js'
 import { failLine, isGoodLine, type Line } from '../../store/bulk/lines.js'

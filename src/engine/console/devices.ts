@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Keys } from '../../domain/keys.js'
-import { isSameSecret } from '../../domain/secret.js'
+import type { Keys } from '../../domain/access/keys.js'
+import { isSameSecret } from '../../domain/access/secret.js'
 
 /**
  * A browser in which a person has signed in before. Its wrong guesses are counted apart from those of strangers, so that whoever

@@ -1,6 +1,6 @@
 import { refuse } from '../../domain/errors.js'
 import { newId } from '../../domain/id.js'
-import { readEmailAddress } from '../../domain/mail-address.js'
+import { readEmailAddress } from '../../domain/text/mail-address.js'
 import { recordAudit } from '../../store/audit.js'
 import {
   findInvitation,

@@ -1,5 +1,5 @@
-import type { AttemptOutcome } from '../../domain/change.js'
-import type { Fact } from '../../domain/transition.js'
+import type { AttemptOutcome } from '../../domain/delivery/change.js'
+import type { Fact } from '../../domain/delivery/transition.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import { describeFailure, type FailedAttempt } from './failed-attempt.js'
 import type { LaneOptions } from './lane-options.js'

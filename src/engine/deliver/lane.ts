@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Provider } from '../../channels/provider.js'
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { Mode } from '../../domain/token.js'
 import type { Taker } from '../../store/delivery/claim-returns.js'
 import { type Claim, type Lease, tookFew } from '../../store/delivery/claims.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'

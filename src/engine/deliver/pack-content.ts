@@ -2,8 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync } from 'node:zlib'
-import { type ContentDictionary, dictionaryOf } from '../../domain/content-dictionary.js'
-import { takeRandom } from '../../domain/random.js'
+import { type ContentDictionary, dictionaryOf } from '../../domain/delivery/content-dictionary.js'
 import {
   type ContentStatement,
   findSecrets,
@@ -13,7 +12,8 @@ import {
   type PackedContent,
   type Range,
   type SentContent,
-} from '../../domain/sent-content.js'
+} from '../../domain/delivery/sent-content.js'
+import { takeRandom } from '../../domain/random.js'
 import { digest } from '../../runtime/digest.js'
 
 /** A larger message is compressed in another thread: it would block the event loop. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { providerOf } from '../../channels/carrier-name.js'
-import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Recorder } from '../../domain/delivery/change.js'
 import { type Queue, queueOf } from '../../domain/queue.js'
 import type { Wakes } from '../../runtime/wake.js'
 import { renewLeases } from '../../store/delivery/claims.js'

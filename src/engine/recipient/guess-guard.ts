@@ -1,4 +1,4 @@
-import { addressGroup, addressSite } from '../../domain/address-range.js'
+import { addressGroup, addressSite } from '../../domain/access/address-range.js'
 import { overloaded } from '../../domain/errors.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'

@@ -1,4 +1,4 @@
-import { type LinkTarget, readShortCode } from '../../domain/link.js'
+import { type LinkTarget, readShortCode } from '../../domain/recipient/link.js'
 import type { Pool } from '../../store/postgres.js'
 import { findGuardedLink } from '../../store/recipient/guesses.js'
 import { createGuessGuard, type GuessLimits, type Locked } from './guess-guard.js'

@@ -1,5 +1,5 @@
 import { overloaded } from '../../domain/errors.js'
-import { type LinkTarget, makeShortCode } from '../../domain/link.js'
+import { type LinkTarget, makeShortCode } from '../../domain/recipient/link.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
 import { findCodes, insertLinks } from '../../store/recipient/links.js'

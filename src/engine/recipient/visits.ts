@@ -1,7 +1,7 @@
-import type { LearnedFact, NoteLimit, Recorder } from '../../domain/change.js'
-import { sha256 } from '../../domain/evidence.js'
-import type { LinkTarget } from '../../domain/link.js'
-import type { Fact, FactType } from '../../domain/transition.js'
+import type { LearnedFact, NoteLimit, Recorder } from '../../domain/delivery/change.js'
+import type { Fact, FactType } from '../../domain/delivery/transition.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
+import type { LinkTarget } from '../../domain/recipient/link.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 
 /** One access to a link, by the recipient or by a program such as a mail scanner. */
@@ -17,7 +17,7 @@ export interface Visit {
 type PageStep = 'landing' | 'open' | 'question' | 'reply' | 'message' | 'confirm' | 'receipt' | 'not me'
 export type VisitStep = PageStep | 'image' | 'file'
 
-/** program: the visitor looked like one; noted: a person's act that cannot count now (domain/transition.ts). */
+/** program: the visitor looked like one; noted: a person's act that cannot count now (domain/delivery/transition.ts). */
 export type Counted = 'counted' | 'noted' | 'program'
 
 export type VisitRecorder = ReturnType<typeof createVisitRecorder>

@@ -1,5 +1,5 @@
-import { type AuditFault, type AuditRow, findAuditFault } from '../../domain/audit-chain.js'
-import { GENESIS } from '../../domain/evidence.js'
+import { type AuditFault, type AuditRow, findAuditFault } from '../../domain/evidence/audit-chain.js'
+import { GENESIS } from '../../domain/evidence/evidence.js'
 import { readAudit } from '../../store/audit.js'
 import type { Queryable } from '../../store/postgres.js'
 

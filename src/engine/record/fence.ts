@@ -1,5 +1,5 @@
-import type { AttemptOutcome, Change, Fence } from '../../domain/change.js'
-import { isUnknown } from '../../domain/status.js'
+import type { AttemptOutcome, Change, Fence } from '../../domain/delivery/change.js'
+import { isUnknown } from '../../domain/delivery/status.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 
 /** Whether a change came too late to count: somebody else has moved the delivery on. */

@@ -1,6 +1,6 @@
 import { moduleOf } from '../../channels/registry.js'
-import type { Change, NoteLimit } from '../../domain/change.js'
-import { type Fact, mayBecomeNote } from '../../domain/transition.js'
+import type { Change, NoteLimit } from '../../domain/delivery/change.js'
+import { type Fact, mayBecomeNote } from '../../domain/delivery/transition.js'
 import { type Note, readNotes } from '../../store/notification/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 

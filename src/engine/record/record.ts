@@ -1,6 +1,6 @@
 import { channelModules, channels } from '../../channels/registry.js'
-import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Change, ChangeOutcome } from '../../domain/delivery/change.js'
 import type { Queue, QueueListener } from '../../domain/queue.js'
 import type { Scope } from '../../domain/scope.js'
 import { suppress } from '../../store/accounts/suppressions.js'

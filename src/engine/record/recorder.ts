@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Change, ChangeOutcome, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Change, ChangeOutcome, Recorder } from '../../domain/delivery/change.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import type { QueueListener } from '../../domain/queue.js'
 import { GroupCommit } from '../../runtime/group-commit.js'

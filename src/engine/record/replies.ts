@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
-import type { Json } from '../../domain/canonical-json.js'
-import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
+import { type CarrierSource, findAttempt } from '../../domain/delivery/carrier-source.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { findAttempts, findNewestTo, findReference } from '../../store/carrier/references.js'
 import {

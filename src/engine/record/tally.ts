@@ -1,4 +1,4 @@
-import type { DeliveryStatus } from '../../domain/status.js'
+import type { DeliveryStatus } from '../../domain/delivery/status.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 import type { Tally } from '../../store/delivery/records.js'
 

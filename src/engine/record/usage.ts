@@ -1,6 +1,6 @@
 import { moduleOf } from '../../channels/registry.js'
-import type { DeliveryStatus } from '../../domain/status.js'
-import type { Fact } from '../../domain/transition.js'
+import type { DeliveryStatus } from '../../domain/delivery/status.js'
+import type { Fact } from '../../domain/delivery/transition.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 import type { CostWrite, UsageWrite } from '../../store/delivery/records.js'
 

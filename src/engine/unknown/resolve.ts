@@ -1,8 +1,8 @@
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
 import { takenFact } from '../../channels/registry.js'
-import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Fact } from '../../domain/transition.js'
+import type { CarrierReferences, Recorder, Resolution } from '../../domain/delivery/change.js'
+import type { Fact } from '../../domain/delivery/transition.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 
 /** What is done about one attempt with unknown outcome, by the class of its provider. */

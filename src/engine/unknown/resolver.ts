@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unknownClassOf } from '../../channels/registry.js'
-import type { Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Recorder, Resolution } from '../../domain/delivery/change.js'
 import {
   findStranded,
   putOffUnknown,

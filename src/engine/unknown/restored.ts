@@ -1,8 +1,8 @@
 import { channelModules, moduleOf } from '../../channels/registry.js'
-import type { Change } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import type { CopyCause } from '../../domain/database-copy.js'
+import type { Change } from '../../domain/delivery/change.js'
 import { recordAudit } from '../../store/audit.js'
 import { signalDue } from '../../store/delivery/due-signal.js'
 import {

@@ -1,6 +1,6 @@
 import { unknownClassOf } from '../../channels/registry.js'
-import type { AttemptOutcome, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { AttemptOutcome, Recorder } from '../../domain/delivery/change.js'
 import { type ExpiredLease, findExpiredLeases } from '../../store/delivery/claims.js'
 import { isLocked, type Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'

@@ -1,6 +1,6 @@
 import { isSimulated } from '../../channels/carrier-name.js'
-import { canonicalJson, type Json } from '../../domain/canonical-json.js'
-import { hideLinks } from '../../domain/link.js'
+import { canonicalJson, type Json } from '../../domain/evidence/canonical-json.js'
+import { hideLinks } from '../../domain/recipient/link.js'
 import { findNotification } from '../../store/delivery/deliveries.js'
 import { findSubject, listRoutes } from '../../store/evidence/subjects.js'
 import { type LoggedEvent, readChain } from '../../store/notification/event-log.js'

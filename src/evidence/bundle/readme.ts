@@ -1,5 +1,5 @@
-import { brazilianDate } from '../../domain/dates.js'
-import { brandName, senderLines } from '../../domain/sender.js'
+import { brandName, senderLines } from '../../domain/send/sender.js'
+import { brazilianDate } from '../../domain/text/dates.js'
 import type { EvidenceSubject } from '../../store/evidence/subjects.js'
 
 export interface ReadmeFacts {

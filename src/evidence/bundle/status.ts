@@ -1,8 +1,8 @@
 import { isSimulated } from '../../channels/carrier-name.js'
 import { moduleOf } from '../../channels/registry.js'
-import type { Json } from '../../domain/canonical-json.js'
-import { brandName } from '../../domain/sender.js'
-import { explainFailure, lastStep, type Step, timeline } from '../../domain/status.js'
+import { explainFailure, lastStep, type Step, timeline } from '../../domain/delivery/status.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
+import { brandName } from '../../domain/send/sender.js'
 import type { NotificationStatuses } from '../../store/delivery/deliveries.js'
 import type { DeliveryRoute, EvidenceSubject } from '../../store/evidence/subjects.js'
 

@@ -1,5 +1,5 @@
 import { channelModules } from '../../channels/registry.js'
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
 import { readBlobPiece } from '../../store/files/read.js'
 import { listStoredAttachments } from '../../store/notification/attachments.js'

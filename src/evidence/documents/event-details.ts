@@ -1,8 +1,8 @@
 import type { FactDetail } from '../../channels/channel.js'
 import { moduleOf } from '../../channels/registry.js'
-import type { Json } from '../../domain/canonical-json.js'
-import { brazilianDate, readIso } from '../../domain/dates.js'
-import { hideLinks } from '../../domain/link.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
+import { hideLinks } from '../../domain/recipient/link.js'
+import { brazilianDate, readIso } from '../../domain/text/dates.js'
 import type { EventEntry, Fact } from './sections.js'
 
 type Details = Pick<EventEntry, 'facts' | 'raw'>

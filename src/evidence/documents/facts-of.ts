@@ -1,6 +1,7 @@
 import { moduleOf } from '../../channels/registry.js'
-import { brazilianDate } from '../../domain/dates.js'
-import { labelEvent } from '../../domain/event-label.js'
+import { labelEvent } from '../../domain/delivery/event-label.js'
+import { type DatedStatus, describe, explainFailure, isUnknown } from '../../domain/delivery/status.js'
+import type { FactType, Fact as RecordedFact } from '../../domain/delivery/transition.js'
 import {
   type GradedEvent,
   gradeContext,
@@ -9,11 +10,10 @@ import {
   isRecipientsAct,
   isSimulated,
   labelSignal,
-} from '../../domain/grade.js'
-import { hideLinks } from '../../domain/link.js'
-import { brandColor, brandName, senderDetails, senderLines, showDetail } from '../../domain/sender.js'
-import { type DatedStatus, describe, explainFailure, isUnknown } from '../../domain/status.js'
-import type { FactType, Fact as RecordedFact } from '../../domain/transition.js'
+} from '../../domain/evidence/grade.js'
+import { hideLinks } from '../../domain/recipient/link.js'
+import { brandColor, brandName, senderDetails, senderLines, showDetail } from '../../domain/send/sender.js'
+import { brazilianDate } from '../../domain/text/dates.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
 import { describeData } from './event-details.js'
 import type { EventEntry } from './sections.js'

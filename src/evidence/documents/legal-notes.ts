@@ -1,4 +1,4 @@
-import { type GradeWord, gradeLabels } from '../../domain/grade.js'
+import { type GradeWord, gradeLabels } from '../../domain/evidence/grade.js'
 import type { Section } from './sections.js'
 
 /** What a certificate is, for the documents that it signs. */

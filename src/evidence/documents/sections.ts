@@ -1,4 +1,4 @@
-import type { Verification } from '../../domain/verification-code.js'
+import type { Verification } from '../../domain/evidence/verification-code.js'
 import type { Block } from '../../runtime/typesetting/blocks.js'
 
 /** A document as data. The layout is in document-source.ts, so that no text can become a command of the typesetter. */

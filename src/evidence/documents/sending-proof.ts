@@ -1,8 +1,8 @@
 import { moduleOf } from '../../channels/registry.js'
-import { brazilianDate } from '../../domain/dates.js'
-import { gradeLabels, gradeOf } from '../../domain/grade.js'
-import { hideLinksIn } from '../../domain/link.js'
-import type { Verification } from '../../domain/verification-code.js'
+import { gradeLabels, gradeOf } from '../../domain/evidence/grade.js'
+import type { Verification } from '../../domain/evidence/verification-code.js'
+import { hideLinksIn } from '../../domain/recipient/link.js'
+import { brazilianDate } from '../../domain/text/dates.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
 import { cut } from './event-details.js'
 import {

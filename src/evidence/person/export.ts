@@ -1,6 +1,6 @@
 import { channelModules } from '../../channels/registry.js'
-import type { Json } from '../../domain/canonical-json.js'
-import { hideLinks } from '../../domain/link.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
+import { hideLinks } from '../../domain/recipient/link.js'
 import { listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
 import { readBlob } from '../../store/files/read.js'
 import { listStoredAttachments } from '../../store/notification/attachments.js'

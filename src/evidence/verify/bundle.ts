@@ -1,4 +1,4 @@
-import { brazilianDate } from '../../domain/dates.js'
+import { brazilianDate } from '../../domain/text/dates.js'
 import { isEqual, utf8 } from './bytes.js'
 import { checkEvents } from './events.js'
 import { Fault, fault, type Step, steps } from './fault.js'

@@ -1,4 +1,4 @@
-import { canonicalJson, type Json } from '../../domain/canonical-json.js'
+import { canonicalJson, type Json } from '../../domain/evidence/canonical-json.js'
 import { concat, readHex, toHex, utf8 } from './bytes.js'
 import { fault } from './fault.js'
 import { isCount, isHash, isMoment, type JsonMembers, malformed, membersOf, requireJson } from './json-file.js'

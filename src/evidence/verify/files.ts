@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { toHex } from './bytes.js'
 import type { BundledEvent } from './events.js'
 import { fault } from './fault.js'

@@ -1,4 +1,4 @@
-import { canonicalJson, type Json } from '../../domain/canonical-json.js'
+import { canonicalJson, type Json } from '../../domain/evidence/canonical-json.js'
 import { readUtf8 } from './bytes.js'
 import { type Fault, fault, type Step } from './fault.js'
 import type { Files } from './zip.js'

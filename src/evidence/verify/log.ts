@@ -1,4 +1,4 @@
-import { brazilianDate } from '../../domain/dates.js'
+import { brazilianDate } from '../../domain/text/dates.js'
 import { readBase64, readHex } from './bytes.js'
 import type { BundledEvent } from './events.js'
 import { fault } from './fault.js'

@@ -3,8 +3,8 @@ import { accountSettings } from '../../channels/account-settings.js'
 import { type SettingValue, settingsOf } from '../../domain/account.js'
 import { refuse } from '../../domain/errors.js'
 import { newId } from '../../domain/id.js'
-import { findLogoProblem, logoPath, logoType } from '../../domain/logo.js'
-import { hasControlCharacters } from '../../domain/text.js'
+import { findLogoProblem, logoPath, logoType } from '../../domain/send/logo.js'
+import { hasControlCharacters } from '../../domain/text/text.js'
 import { actorOf } from '../../engine/console/sign-in.js'
 import {
   type Account,

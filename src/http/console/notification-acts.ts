@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { findModule, moduleOf } from '../../channels/registry.js'
-import type { ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { ChangeOutcome } from '../../domain/delivery/change.js'
 import { refuse } from '../../domain/errors.js'
 import { actorOf } from '../../engine/console/sign-in.js'
 import { finalize } from '../../engine/record/record.js'

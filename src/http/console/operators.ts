@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { refuse } from '../../domain/errors.js'
-import { readEmailAddress } from '../../domain/mail-address.js'
+import { readEmailAddress } from '../../domain/text/mail-address.js'
 import { invitationPath, invite } from '../../engine/console/invitations.js'
 import { actorOf } from '../../engine/console/sign-in.js'
 import { findAccount } from '../../store/accounts/accounts.js'

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { html } from '../../domain/html.js'
+import { html } from '../../domain/text/html.js'
 import { GATEWAY_FOOTER, sendPage } from '../recipient/layout.js'
 import { CACHE_FOREVER, readStaticFiles, type StaticFile, sendStaticFile } from '../static-files.js'
 

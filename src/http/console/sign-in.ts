@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { MIN_PASSWORD } from '../../domain/access/password.js'
+import { newTotpSecret, totpUri, writeTotpSecret } from '../../domain/access/totp.js'
 import { refuse } from '../../domain/errors.js'
-import { MIN_PASSWORD } from '../../domain/password.js'
-import { newTotpSecret, totpUri, writeTotpSecret } from '../../domain/totp.js'
 import { newDevice } from '../../engine/console/devices.js'
 import { acceptInvitation, lookAtInvitation } from '../../engine/console/invitations.js'
 import { actorOf, checkSignIn, type SignInParts, signIn } from '../../engine/console/sign-in.js'
@@ -99,6 +99,6 @@ export function addSignIn(app: FastifyInstance, options: SignInOptions): void {
 async function newTotp(email: string): Promise<NewTotp> {
   const secret = newTotpSecret()
   const uri = totpUri(secret, email, 'Carteiro')
-  const { qrCode } = await import('../../domain/qr-code.js')
+  const { qrCode } = await import('../../domain/recipient/qr-code.js')
   return { secret: writeTotpSecret(secret), uri, qr: qrCode(uri) }
 }

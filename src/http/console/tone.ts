@@ -1,4 +1,4 @@
-import { type DeliveryStatus, isUnknown } from '../../domain/status.js'
+import { type DeliveryStatus, isUnknown } from '../../domain/delivery/status.js'
 
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet' | 'busy'
 

@@ -1,4 +1,4 @@
-import type { StepCondition } from '../../domain/sequence.js'
+import type { StepCondition } from '../../domain/send/sequence.js'
 
 /** The names of a step's conditions, for the API and for commands. */
 const names: Readonly<Record<StepCondition, string>> = {

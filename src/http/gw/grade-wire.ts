@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { type Grade, gradeLabels, gradeWords, labelSignal } from '../../domain/grade.js'
+import { type Grade, gradeLabels, gradeWords, labelSignal } from '../../domain/evidence/grade.js'
 
 /** Who answers for an event, as the API shows it. */
 export const proofSchema = Type.Object(

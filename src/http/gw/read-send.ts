@@ -1,11 +1,10 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { loadContracts } from '../../channels/registry.js'
 import { atMost } from '../../channels/request-part.js'
-import { type AttachmentLimits, readAttachments } from '../../domain/attachment.js'
 import { refuse } from '../../domain/errors.js'
-import { parseUntrustedJson } from '../../domain/json.js'
 import type { RequestedDelivery, SendRequest } from '../../domain/notification.js'
-import { normaliseReply } from '../../domain/reply.js'
+import { normaliseReply } from '../../domain/recipient/reply.js'
+import { hasVisibleContent } from '../../domain/recipient/visible-content.js'
 import {
   compileCheck,
   findUnknownMembers,
@@ -14,9 +13,10 @@ import {
   requiredText,
   type UnknownMembers,
 } from '../../domain/schema.js'
-import { readSendTime } from '../../domain/send-time.js'
-import { hasControlCharacters } from '../../domain/text.js'
-import { hasVisibleContent } from '../../domain/visible-content.js'
+import { type AttachmentLimits, readAttachments } from '../../domain/send/attachment.js'
+import { readSendTime } from '../../domain/send/send-time.js'
+import { parseUntrustedJson } from '../../domain/text/json.js'
+import { hasControlCharacters } from '../../domain/text/text.js'
 import { listOrNull, optionalBoolean } from './wire.js'
 
 const MAX_CUSTOM_ID_CHARACTERS = 255

@@ -4,13 +4,18 @@ import { channelModules, findModule, moduleOf } from '../../channels/registry.js
 import { atMost, readVariables } from '../../channels/request-part.js'
 import type { TemplateRunner } from '../../channels/template-runner.js'
 import type { Clock } from '../../domain/clock.js'
-import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import { neutralWordingWarnings } from '../../domain/neutral-wording.js'
 import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
-import { MAX_TEMPLATE_CHARACTERS, MAX_TEMPLATE_VARIABLES, type TemplateVariable, templateRefusal } from '../../domain/template.js'
+import { neutralWordingWarnings } from '../../domain/send/neutral-wording.js'
+import {
+  MAX_TEMPLATE_CHARACTERS,
+  MAX_TEMPLATE_VARIABLES,
+  type TemplateVariable,
+  templateRefusal,
+} from '../../domain/send/template.js'
+import { brazilianIso } from '../../domain/text/dates.js'
 import {
   createTemplate,
   editTemplate,

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { findModule, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
-import { brazilianIso } from '../../domain/dates.js'
+import { brazilianIso } from '../../domain/text/dates.js'
 import { type AnnouncedFact, DEFAULT_PAYLOAD_VERSION, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { AttemptDetails, Interests } from '../../webhooks/endpoints.js'

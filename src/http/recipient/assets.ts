@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { sha256 } from '../../domain/evidence.js'
-import { logoPath } from '../../domain/logo.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
+import { logoPath } from '../../domain/send/logo.js'
 import type { Logo } from '../../store/accounts/accounts.js'
 import { STYLE } from './style.js'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { html } from '../../domain/html.js'
-import { readShortCode } from '../../domain/link.js'
+import { readShortCode } from '../../domain/recipient/link.js'
+import { html } from '../../domain/text/html.js'
 import { field } from './arrival.js'
 import { type Page, sendPage } from './layout.js'
 

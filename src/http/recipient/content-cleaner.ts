@@ -1,5 +1,5 @@
 import { overloaded } from '../../domain/errors.js'
-import { sha256 } from '../../domain/evidence.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../../runtime/thread-pool.js'
 import { cleanContent } from './content.js'

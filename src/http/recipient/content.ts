@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import sanitizeHtml from 'sanitize-html'
-import { keepAmounts, tableDefaults } from '../../domain/readable-content.js'
+import { keepAmounts, tableDefaults } from '../../domain/recipient/readable-content.js'
 
 const inline = ['style', 'class', 'align', 'dir', 'lang', 'title']
 const box = [

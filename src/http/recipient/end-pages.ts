@@ -1,5 +1,5 @@
-import { html } from '../../domain/html.js'
-import type { LinkEnd } from '../../domain/link.js'
+import type { LinkEnd } from '../../domain/recipient/link.js'
+import { html } from '../../domain/text/html.js'
 import { PRINTED_CODE } from './code-page.js'
 import { type Brand, brandName, duration, type Page, senderRows } from './layout.js'
 

@@ -1,7 +1,7 @@
 import { moduleOf } from '../../channels/registry.js'
-import { brazilianDate } from '../../domain/dates.js'
-import { type Html, html } from '../../domain/html.js'
-import { maskAddress, shortName } from '../../domain/mask.js'
+import { maskAddress, shortName } from '../../domain/recipient/mask.js'
+import { brazilianDate } from '../../domain/text/dates.js'
+import { type Html, html } from '../../domain/text/html.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { brandName, CHECK, duration, form, type LinkView, type Page, pressAgain, senderRows, statesIdentity } from './layout.js'
 

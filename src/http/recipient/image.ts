@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { readLinkTarget } from '../../channels/registry.js'
-import type { LinkTarget } from '../../domain/link.js'
+import type { LinkTarget } from '../../domain/recipient/link.js'
 import { addressOf } from '../auth.js'
 import { readVisit } from './arrival.js'
 import type { PageOptions } from './pages.js'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { addressGroup } from '../../domain/address-range.js'
+import { addressGroup } from '../../domain/access/address-range.js'
 import { overloaded } from '../../domain/errors.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import { privateHeaders } from './layout.js'

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import { Html, html } from '../../domain/html.js'
-import { logoPath } from '../../domain/logo.js'
-import { type SenderDetail, senderDetails, brandName as senderName } from '../../domain/sender.js'
+import { logoPath } from '../../domain/send/logo.js'
+import { type SenderDetail, senderDetails, brandName as senderName } from '../../domain/send/sender.js'
+import { Html, html } from '../../domain/text/html.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { SCRIPT_PATH, STYLE_PATH } from './assets.js'
 

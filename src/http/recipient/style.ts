@@ -1,4 +1,4 @@
-import { DEFAULT_BRAND_COLOR } from '../../domain/sender.js'
+import { DEFAULT_BRAND_COLOR } from '../../domain/send/sender.js'
 
 /** The style of the recipients' pages: for small phones first, light and dark, and for print. */
 export const STYLE = `

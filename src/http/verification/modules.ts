@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { sha256 } from '../../domain/evidence.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
 
 /**
  * The verifier's modules for browsers: the very files that Node runs, and no others. A test compares this list with what they
  * import.
  */
 export const browserModules = [
-  'domain/canonical-json.js',
-  'domain/dates.js',
-  'domain/zone-offset.js',
+  'domain/evidence/canonical-json.js',
+  'domain/text/dates.js',
+  'domain/text/zone-offset.js',
   'evidence/verify/bundle.js',
   'evidence/verify/bytes.js',
   'evidence/verify/events.js',

@@ -1,5 +1,5 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
-import type { SequenceStep } from '../../domain/sequence.js'
+import type { SequenceStep } from '../../domain/send/sequence.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues } from '../postgres.js'
 
 export interface Account {

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import type { TemplateVersion } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
-import type { TemplateVariable } from '../../domain/template.js'
+import type { TemplateVariable } from '../../domain/send/template.js'
 import { execute, filterBy, matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 /**

@@ -1,7 +1,7 @@
+import type { TokenClaims } from '../../domain/access/token.js'
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Scope } from '../../domain/scope.js'
-import type { SequenceStep } from '../../domain/sequence.js'
-import type { TokenClaims } from '../../domain/token.js'
+import type { SequenceStep } from '../../domain/send/sequence.js'
 import { execute, filterBy, matchesRow, type Queryable, queryRow, queryRows, queryValue } from '../postgres.js'
 
 const CLAIMS = 'jti, account_id as account, mode, issued_at as "issuedAt", expires_at as "expiresAt"'

@@ -1,7 +1,7 @@
-import type { BatchState, ExpiredWhile, Mapping } from '../../domain/bulk.js'
+import type { Mode } from '../../domain/access/token.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
-import type { Mode } from '../../domain/token.js'
+import type { BatchState, ExpiredWhile, Mapping } from '../../domain/send/bulk.js'
 import { deleteInBatches, execute, filterBy, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
 import type { Line } from './lines.js'
 

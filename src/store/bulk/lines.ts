@@ -1,4 +1,4 @@
-import type { LineFault, LineState } from '../../domain/bulk.js'
+import type { LineFault, LineState } from '../../domain/send/bulk.js'
 import { execute, matchesRow, type Queryable, queryRows, queryValue, run } from '../postgres.js'
 
 export interface Line {

@@ -1,5 +1,5 @@
-import type { Json } from '../../domain/canonical-json.js'
-import type { CarrierSource } from '../../domain/carrier-source.js'
+import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
 import { byLikelihood, type CarrierReference, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 

@@ -1,5 +1,5 @@
-import type { AttemptedDelivery, CarrierSource } from '../../domain/carrier-source.js'
 import type { Channel } from '../../domain/channel.js'
+import type { AttemptedDelivery, CarrierSource } from '../../domain/delivery/carrier-source.js'
 import { deleteInBatches, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
 
 /** The message, or the part of it, that a carrier's own reference names. */

@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { execute, type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** Identifies a long reply; its parts are kept until all of them have arrived. */

@@ -1,5 +1,5 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { Mode } from '../../domain/token.js'
 import { execute, type Queryable, queryRows } from '../postgres.js'
 
 /** How the calls to a carrier ended. */

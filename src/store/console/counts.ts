@@ -1,5 +1,5 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { Mode } from '../../domain/token.js'
 import { execute, type Pool, plannedOnce, type Queryable, queryRows, transaction } from '../postgres.js'
 
 /** What became of the deliveries that were accepted in a span of time. */

@@ -1,4 +1,4 @@
-import type { OperatorRole } from '../../domain/operator.js'
+import type { OperatorRole } from '../../domain/access/operator.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
 
 export interface Invitation {

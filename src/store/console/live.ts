@@ -1,4 +1,4 @@
-import type { Mode } from '../../domain/token.js'
+import type { Mode } from '../../domain/access/token.js'
 import { type Queryable, queryRows, queryValue } from '../postgres.js'
 
 export interface LiveChange {

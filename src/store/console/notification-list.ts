@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { HIGHEST_ID, lowestId } from '../../domain/id.js'
-import type { Mode } from '../../domain/token.js'
 import { type IdMonths, monthsOfPage, withinMonths } from '../months.js'
 import {
   collectPage,

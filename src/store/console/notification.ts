@@ -1,4 +1,4 @@
-import type { DatedStatus } from '../../domain/status.js'
+import type { DatedStatus } from '../../domain/delivery/status.js'
 import { type FoundStatus, STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 

@@ -1,6 +1,6 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { DatedStatus } from '../../domain/status.js'
-import type { Mode } from '../../domain/token.js'
+import type { DatedStatus } from '../../domain/delivery/status.js'
 import type { SuppressionReason } from '../accounts/suppressions.js'
 import { STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
 import { filterBy, plannedOnce, type Queryable, queryRows } from '../postgres.js'

@@ -1,4 +1,4 @@
-import type { Operator, OperatorRole } from '../../domain/operator.js'
+import type { Operator, OperatorRole } from '../../domain/access/operator.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValues } from '../postgres.js'
 
 /** What signing in needs to know of an operator. */

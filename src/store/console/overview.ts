@@ -1,5 +1,5 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { Mode } from '../../domain/token.js'
 import { plannedOnce, type Queryable, queryRow, queryRows } from '../postgres.js'
 
 /** Counts stop here: the overview says that there are many, and a list shows which. */

@@ -1,4 +1,4 @@
-import type { Operator } from '../../domain/operator.js'
+import type { Operator } from '../../domain/access/operator.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
 export interface NewSession {

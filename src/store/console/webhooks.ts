@@ -1,5 +1,5 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Scope } from '../../domain/scope.js'
-import type { Mode } from '../../domain/token.js'
 import { plannedOnce, type Queryable, queryRow, queryRows } from '../postgres.js'
 import type { WebhookEndpoint } from '../webhook/endpoints.js'
 

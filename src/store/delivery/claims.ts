@@ -1,8 +1,8 @@
+import type { Mode } from '../../domain/access/token.js'
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Mode } from '../../domain/token.js'
 import { type IdMonths, rangeName, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValue, run } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
@@ -234,7 +234,7 @@ function claim(
   return queryRows(db, {
     // The months are constants of the text, so they are part of the name: a new month means one more plan on each connection.
     name: months === null ? name : `${name} ${rangeName(months)}`,
-    // A claim of many must not bring many large contents into memory at once. The reference is the text of domain/reference.ts.
+    // A claim of many must not bring many large contents into memory at once. The reference is the text of domain/delivery/reference.ts.
     text: `
       with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,

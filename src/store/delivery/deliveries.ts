@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
+import { type DeliveryState, type DeliveryStatus, isUnknown } from '../../domain/delivery/status.js'
 import type { Scope } from '../../domain/scope.js'
-import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
-import { type DeliveryState, type DeliveryStatus, isUnknown } from '../../domain/status.js'
+import { FALLBACK_STEP, type StepCondition } from '../../domain/send/sequence.js'
 import { type IdMonths, monthOfId, rangeName, withinMonths } from '../months.js'
 import { matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 

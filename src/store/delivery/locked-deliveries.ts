@@ -1,6 +1,6 @@
+import type { DeliveryStatus } from '../../domain/delivery/status.js'
 import type { Scope } from '../../domain/scope.js'
-import type { StepCondition } from '../../domain/sequence.js'
-import type { DeliveryStatus } from '../../domain/status.js'
+import type { StepCondition } from '../../domain/send/sequence.js'
 import { findWritten } from '../notification/notifications.js'
 import { type Queryable, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
@@ -16,7 +16,7 @@ export interface StoredDelivery extends Scope {
   boundCost: number | null
   attempt: number
   leaseOwner: string | null
-  /** Every message with every carrier that it was claimed for (domain/carrier-source.ts). */
+  /** Every message with every carrier that it was claimed for (domain/delivery/carrier-source.ts). */
   attempted: readonly string[]
   status: DeliveryStatus
 }

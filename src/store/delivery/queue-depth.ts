@@ -1,6 +1,6 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { DeliveryState } from '../../domain/status.js'
-import type { Mode } from '../../domain/token.js'
+import type { DeliveryState } from '../../domain/delivery/status.js'
 import { type Queryable, queryRows } from '../postgres.js'
 import { type UnfinishedState, unfinishedStates } from './queue.js'
 

@@ -1,6 +1,6 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { lowestId } from '../../domain/id.js'
-import type { Mode } from '../../domain/token.js'
 import { filterBy, type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 

@@ -1,8 +1,8 @@
 import type { Channel } from '../../domain/channel.js'
-import type { ChainedEvent } from '../../domain/evidence.js'
+import type { PackedContent } from '../../domain/delivery/sent-content.js'
+import type { DeliveryStatus } from '../../domain/delivery/status.js'
+import type { ChainedEvent } from '../../domain/evidence/evidence.js'
 import type { Scope } from '../../domain/scope.js'
-import type { PackedContent } from '../../domain/sent-content.js'
-import type { DeliveryStatus } from '../../domain/status.js'
 import { type Queryable, queryValue } from '../postgres.js'
 
 export interface DeliveryWrite {

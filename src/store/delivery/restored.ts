@@ -1,6 +1,6 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID, lowestId } from '../../domain/id.js'
-import type { Mode } from '../../domain/token.js'
 import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue } from '../postgres.js'
 
 /** A delivery, for reading page by page. */

@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/canonical-json.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { LoggedEvent } from '../notification/event-log.js'
 import { EVENT_COLUMNS } from '../notification/event-log.js'
 import { execute, type Queryable, queryRows, queryValue, queryValues } from '../postgres.js'

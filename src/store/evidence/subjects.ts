@@ -1,8 +1,8 @@
+import type { Mode } from '../../domain/access/token.js'
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Channel } from '../../domain/channel.js'
 import { lowestId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
-import type { Mode } from '../../domain/token.js'
 import { type Queryable, queryRow, queryRows, queryValues } from '../postgres.js'
 
 /** The notification that evidence is about, with its sender. */

@@ -1,5 +1,5 @@
-import type { Attachment } from '../../domain/attachment.js'
 import { FilesUnavailable } from '../../domain/errors.js'
+import type { Attachment } from '../../domain/send/attachment.js'
 import { filesOf, plannedOnce, type Queryable, queryRow, queryValues, run } from '../postgres.js'
 import { deleteObjects } from './outside.js'
 

@@ -1,5 +1,5 @@
-import type { Attachment } from '../../domain/attachment.js'
 import { FilesUnavailable } from '../../domain/errors.js'
+import type { Attachment } from '../../domain/send/attachment.js'
 import { filesOf, type Pool, type Queryable, queryRow, queryValue } from '../postgres.js'
 import { storeBlobs } from './blobs.js'
 import { askFiles, deleteObjects, digestPieces, newObjectName } from './outside.js'

@@ -1,5 +1,5 @@
-import type { Json } from '../../domain/canonical-json.js'
-import type { ChainedEvent } from '../../domain/evidence.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
+import type { ChainedEvent } from '../../domain/evidence/evidence.js'
 import { LOWEST_ID } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'

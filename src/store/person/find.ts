@@ -1,4 +1,4 @@
-import type { Mode } from '../../domain/token.js'
+import type { Mode } from '../../domain/access/token.js'
 import { filterBy, type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** How the data may know one person. */

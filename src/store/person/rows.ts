@@ -1,5 +1,5 @@
-import type { Json } from '../../domain/canonical-json.js'
 import type { Channel } from '../../domain/channel.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import { filterBy, type Queryable, queryRows, queryValues } from '../postgres.js'
 import type { Person } from './find.js'
 

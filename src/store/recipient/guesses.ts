@@ -1,4 +1,4 @@
-import type { LinkTarget } from '../../domain/link.js'
+import type { LinkTarget } from '../../domain/recipient/link.js'
 import { execute, type Queryable, queryRow, queryValue } from '../postgres.js'
 
 /** The limit of wrong guesses at short codes, counted over all nodes. */

@@ -1,4 +1,4 @@
-import type { LinkTarget } from '../../domain/link.js'
+import type { LinkTarget } from '../../domain/recipient/link.js'
 import { deleteInBatches, type Queryable, run } from '../postgres.js'
 
 export interface ShortLink extends LinkTarget {

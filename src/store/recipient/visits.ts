@@ -1,8 +1,8 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Channel } from '../../domain/channel.js'
-import type { LinkTarget } from '../../domain/link.js'
+import type { DeliveryState, Failure } from '../../domain/delivery/status.js'
 import type { StoredValidation } from '../../domain/notification.js'
-import type { DeliveryState, Failure } from '../../domain/status.js'
+import type { LinkTarget } from '../../domain/recipient/link.js'
 import { readBlob } from '../files/read.js'
 import { matchesRow, type Queryable, queryRow, run } from '../postgres.js'
 

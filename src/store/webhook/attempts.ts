@@ -1,6 +1,6 @@
-import type { Json } from '../../domain/canonical-json.js'
 import type { Channel } from '../../domain/channel.js'
-import type { StoredEvent } from '../../domain/rebuild.js'
+import type { StoredEvent } from '../../domain/delivery/rebuild.js'
+import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { filterBy, plannedOnce, type Queryable, queryRows, run } from '../postgres.js'
 

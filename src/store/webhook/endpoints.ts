@@ -1,6 +1,6 @@
+import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
-import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
 import { lockAccount } from '../accounts/accounts.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'

@@ -1,6 +1,6 @@
 import type { Frame } from '../../../src/channels/email/message/frame.js'
 import { completeSettings, type StoredSettings } from '../../../src/domain/account.js'
-import { brandColor, brandName, senderDetails } from '../../../src/domain/sender.js'
+import { brandColor, brandName, senderDetails } from '../../../src/domain/send/sender.js'
 
 export const IDENTITY: StoredSettings = {
   'brand.name': 'Banco Aurora',

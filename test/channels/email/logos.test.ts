@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLogos } from '../../../src/channels/email/logos.js'
-import { logoPath } from '../../../src/domain/logo.js'
+import { logoPath } from '../../../src/domain/send/logo.js'
 
 const png = (width: number, height: number): Buffer => {
   const bytes = Buffer.from(`89504e470d0a1a0a0000000d49484452${'00'.repeat(8)}`, 'hex')

@@ -6,7 +6,7 @@ import { createEmailPreparation } from '../../../src/channels/email/preparation.
 import { createRendering } from '../../../src/channels/rendering.js'
 import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { completeSettings } from '../../../src/domain/account.js'
-import { readLinkCode } from '../../../src/domain/link.js'
+import { readLinkCode } from '../../../src/domain/recipient/link.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
 import { IDENTITY } from './frames.js'
 

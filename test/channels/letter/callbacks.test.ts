@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { simulatorSecret } from '../../../src/domain/keys.js'
+import { simulatorSecret } from '../../../src/domain/access/keys.js'
 import { attemptBy } from '../../support/attempts.js'
 import { gatewayForFile, testKeys } from '../../support/gateway.js'
 import fc from '../../support/generated.js'

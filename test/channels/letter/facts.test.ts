@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { newStatus } from '../../../src/domain/status.js'
-import type { Fact, FactType } from '../../../src/domain/transition.js'
+import { newStatus } from '../../../src/domain/delivery/status.js'
+import type { Fact, FactType } from '../../../src/domain/delivery/transition.js'
 import { applyFact } from '../../support/statuses.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 10, 15, 12, minute))

@@ -6,7 +6,7 @@ import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { createRendering } from '../../../src/channels/rendering.js'
 import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { completeSettings } from '../../../src/domain/account.js'
-import { sha256 } from '../../../src/domain/evidence.js'
+import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
 import { pngOf } from '../../support/pictures.js'
 

@@ -3,7 +3,7 @@ import type { LetterHistory } from '../../../src/channels/letter/letter-store.js
 import { createLetterProofs, type ProofParts } from '../../../src/channels/letter/proof.js'
 import type { Sheet } from '../../../src/channels/letter/sheet.js'
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
-import { sha256 } from '../../../src/domain/evidence.js'
+import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import { ThreadDied } from '../../../src/runtime/thread-pool.js'
 import { readBlocks } from '../../../src/runtime/typesetting/blocks.js'
 import { pngOf } from '../../support/pictures.js'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { keepReceipt } from '../../../src/channels/letter/receipts.js'
-import { sha256 } from '../../../src/domain/evidence.js'
+import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { gatewayForFile } from '../../support/gateway.js'

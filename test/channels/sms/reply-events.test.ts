@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../../../src/channels/provider.js'
-import { makeTag } from '../../../src/domain/reference-tag.js'
+import { makeTag } from '../../../src/domain/delivery/reference-tag.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { takeIncompleteReplies } from '../../../src/engine/record/replies.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'

@@ -4,7 +4,7 @@ import { type SmppOptions, smpp, smppProvider } from '../../../src/channels/sms/
 import { carrierReference } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import type { SmsMessage } from '../../../src/channels/sms/sms-message.js'
-import { makeTag } from '../../../src/domain/reference-tag.js'
+import { makeTag } from '../../../src/domain/delivery/reference-tag.js'
 import { selfSigned } from '../../support/certificate.js'
 import { deferred } from '../../support/deferred.js'
 import { type ScriptedSmsc, smscForTest } from './scripted-smsc.js'

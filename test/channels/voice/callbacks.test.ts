@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
-import { simulatorSecret } from '../../../src/domain/keys.js'
+import { simulatorSecret } from '../../../src/domain/access/keys.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { attemptBy } from '../../support/attempts.js'

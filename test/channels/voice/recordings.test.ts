@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { voice } from '../../../src/channels/voice/channel.js'
 import { endRecordings, takeRecording } from '../../../src/channels/voice/recordings.js'
-import type { Recorder } from '../../../src/domain/change.js'
+import type { Recorder } from '../../../src/domain/delivery/change.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { Wake } from '../../../src/runtime/wake.js'

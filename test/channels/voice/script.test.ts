@@ -3,7 +3,7 @@ import { SendError } from '../../../src/channels/provider.js'
 import type { StoredCall } from '../../../src/channels/voice/call-store.js'
 import { createScriptReader } from '../../../src/channels/voice/preparation.js'
 import { completeSettings } from '../../../src/domain/account.js'
-import type { CarrierSource } from '../../../src/domain/carrier-source.js'
+import type { CarrierSource } from '../../../src/domain/delivery/carrier-source.js'
 import { overloaded } from '../../../src/domain/errors.js'
 
 const id = '01890a5d-ac96-774b-bcce-b302099a8057'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Change } from '../../../src/domain/change.js'
+import type { Change } from '../../../src/domain/delivery/change.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { listSentContent, readSentContent, readSentMessage } from '../../../src/store/evidence/sent-content.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../../src/domain/id.js'
-import { type LinkTarget, makeShortCode, readShortCode, typedLink } from '../../../src/domain/link.js'
+import { type LinkTarget, makeShortCode, readShortCode, typedLink } from '../../../src/domain/recipient/link.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { findGuardedLink } from '../../../src/store/recipient/guesses.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { SequenceStep } from '../../../src/domain/sequence.js'
+import type { SequenceStep } from '../../../src/domain/send/sequence.js'
 import { promoteDueSteps } from '../../../src/engine/record/record.js'
 import { findOverdue } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import type { Change } from '../../../src/domain/change.js'
 import type { Channel } from '../../../src/domain/channel.js'
+import type { Change } from '../../../src/domain/delivery/change.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { createRecorder, retryWhileUnavailable } from '../../../src/engine/record/recorder.js'

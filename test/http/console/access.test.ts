@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AuditRow, auditHash } from '../../../src/domain/audit-chain.js'
+import { type AuditRow, auditHash } from '../../../src/domain/evidence/audit-chain.js'
 import { checkActionLog } from '../../../src/engine/record/action-log.js'
 import { clientWith, consoleClient, cookieOf, ownPage, PASSWORD } from '../../support/console.js'
 import { createAccount, gatewayForFile } from '../../support/gateway.js'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { moduleOf } from '../../../src/channels/registry.js'
-import { makeLinkCode, typedLink } from '../../../src/domain/link.js'
+import { makeLinkCode, typedLink } from '../../../src/domain/recipient/link.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { VISIT_NOTES } from '../../../src/engine/recipient/visits.js'
 import { recordChanges } from '../../../src/engine/record/record.js'

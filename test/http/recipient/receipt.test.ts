@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sha256 } from '../../../src/domain/evidence.js'
-import { qrCode } from '../../../src/domain/qr-code.js'
+import { sha256 } from '../../../src/domain/evidence/evidence.js'
+import { qrCode } from '../../../src/domain/recipient/qr-code.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

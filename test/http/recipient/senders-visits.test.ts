@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeVerificationCode, showVerificationCode, VERIFICATION_KEY } from '../../../src/domain/verification-code.js'
+import { makeVerificationCode, showVerificationCode, VERIFICATION_KEY } from '../../../src/domain/evidence/verification-code.js'
 import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
 import { eventsOf, openLink, sendNotification } from '../../support/recipients.js'
 import { request } from '../../support/requests.js'

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { brazilianIso } from '../../../domain/dates.js'
 import { OperatorError } from '../../../domain/errors.js'
+import { brazilianIso } from '../../../domain/text/dates.js'
 import { transaction } from '../../../store/postgres.js'
 import type { CommandContext } from '../../channel.js'
 import { textResolver } from '../resolver.js'

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { seal, unseal } from '../../../domain/access/sealed.js'
 import { OperatorError } from '../../../domain/errors.js'
-import { seal, unseal } from '../../../domain/sealed.js'
 import type { Queryable } from '../../../store/postgres.js'
 import type { Lookup } from '../resolver.js'
 import { activateDkimKey, type DkimKey, deleteDkimKey, findDkimKey, insertDkimKey, lockDkimDomain } from './key-store.js'

@@ -1,4 +1,4 @@
-import type { Keys } from '../../../domain/keys.js'
+import type { Keys } from '../../../domain/access/keys.js'
 import type { Pool } from '../../../store/postgres.js'
 import type { EmailConfig } from '../channel.js'
 import { readSigningKeys, type SigningRow } from './key-store.js'

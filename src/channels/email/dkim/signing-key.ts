@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../../domain/errors.js'
-import { readDomain } from '../../../domain/mail-address.js'
+import { readDomain } from '../../../domain/text/mail-address.js'
 
 /** DKIM signing keys (RFC 6376) and the DNS records with their public keys. */
 export const dkimAlgorithms = ['rsa', 'ed25519'] as const

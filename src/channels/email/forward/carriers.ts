@@ -1,4 +1,4 @@
-import type { Mode } from '../../../domain/token.js'
+import type { Mode } from '../../../domain/access/token.js'
 import type { DeliveryContext } from '../../channel-runtime.js'
 import type { Carrier } from '../../provider.js'
 import { type EmailConfig, email } from '../channel.js'

@@ -1,7 +1,7 @@
+import type { Mode } from '../../../domain/access/token.js'
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../../domain/account.js'
-import { hideLinks } from '../../../domain/link.js'
-import { storableValue } from '../../../domain/text.js'
-import type { Mode } from '../../../domain/token.js'
+import { hideLinks } from '../../../domain/recipient/link.js'
+import { storableValue } from '../../../domain/text/text.js'
 import { UNSURE } from '../../../store/delivery/holds.js'
 import { deleteInBatches, execute, type Queryable, queryRows } from '../../../store/postgres.js'
 

@@ -1,6 +1,6 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
-import { base64Lines, base64LinesLength } from '../../../domain/base64-lines.js'
-import type { StoredFile } from '../../../domain/sent-content.js'
+import type { StoredFile } from '../../../domain/delivery/sent-content.js'
+import { base64Lines, base64LinesLength } from '../../../domain/text/base64-lines.js'
 import { SendError } from '../../provider.js'
 import type { EmailMessage } from '../email-message.js'
 import { header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'

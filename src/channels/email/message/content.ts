@@ -1,4 +1,4 @@
-import type { SentContent } from '../../../domain/sent-content.js'
+import type { SentContent } from '../../../domain/delivery/sent-content.js'
 import type { EmailMessage } from '../email-message.js'
 import { attachedFiles } from './compose.js'
 

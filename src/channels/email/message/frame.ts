@@ -1,6 +1,6 @@
-import { type Html, html } from '../../../domain/html.js'
-import type { SenderDetail } from '../../../domain/sender.js'
-import { cutText } from '../../../domain/text.js'
+import type { SenderDetail } from '../../../domain/send/sender.js'
+import { type Html, html } from '../../../domain/text/html.js'
+import { cutText } from '../../../domain/text/text.js'
 import { CONTENT_CLASS, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
 /**

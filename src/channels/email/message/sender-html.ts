@@ -1,6 +1,6 @@
 import { Tokenizer } from 'htmlparser2'
-import { hasLines, keepAmounts, tableDefaults } from '../../../domain/readable-content.js'
-import { SILENT_ELEMENTS } from '../../../domain/visible-content.js'
+import { hasLines, keepAmounts, tableDefaults } from '../../../domain/recipient/readable-content.js'
+import { SILENT_ELEMENTS } from '../../../domain/recipient/visible-content.js'
 import { keepSafeRules, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
 /**

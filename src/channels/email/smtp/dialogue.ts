@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { type PeerCertificate, TLSSocket } from 'node:tls'
-import type { Json } from '../../../domain/canonical-json.js'
-import { cutText } from '../../../domain/text.js'
+import type { Json } from '../../../domain/evidence/canonical-json.js'
+import { cutText } from '../../../domain/text/text.js'
 import type { Facts } from '../../provider.js'
 import type { Reply } from './reply.js'
 

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { cutText } from '../../../domain/text.js'
+import { cutText } from '../../../domain/text/text.js'
 import { SendError, type SendErrorKind } from '../../provider.js'
 import { findStatus, reasonOfStatus } from '../status-code.js'
 

@@ -1,4 +1,4 @@
-import type { SentContent } from '../../../domain/sent-content.js'
+import type { SentContent } from '../../../domain/delivery/sent-content.js'
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { type Carrier, type CarrierEvent, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
 import type { ProviderModule } from '../../provider-module.js'

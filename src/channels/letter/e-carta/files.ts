@@ -1,5 +1,5 @@
 import { unzipSync, zipSync } from 'fflate'
-import { readTrackingCode } from '../../../domain/tracking-code.js'
+import { readTrackingCode } from '../../../domain/delivery/tracking-code.js'
 import type { CarrierReport } from '../../provider.js'
 import type { LetterMessage } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'

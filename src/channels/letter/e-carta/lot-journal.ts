@@ -1,4 +1,4 @@
-import { expectReference } from '../../../domain/reference.js'
+import { expectReference } from '../../../domain/delivery/reference.js'
 import type { Pool } from '../../../store/postgres.js'
 import {
   beginLot,

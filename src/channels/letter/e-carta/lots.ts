@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sha256 } from '../../../domain/evidence.js'
+import { sha256 } from '../../../domain/evidence/evidence.js'
 import type { Upload } from './lot-journal.js'
 import type { Sftp } from './sftp.js'
 

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { seal, unseal } from '../../../domain/access/sealed.js'
 import { OperatorError } from '../../../domain/errors.js'
-import { seal, unseal } from '../../../domain/sealed.js'
 import { findDocumentCertificate, insertDocumentCertificate } from '../../../store/evidence/document-certificates.js'
 import type { Queryable } from '../../../store/postgres.js'
 import type { SealedValues } from '../../../store/sealed-values.js'

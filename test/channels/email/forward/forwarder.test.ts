@@ -7,7 +7,7 @@ import { type Report, readReport } from '../../../../src/channels/email/reports/
 import { createReturns } from '../../../../src/channels/email/reports/returns.js'
 import { type ReturnAddress, readVerp, verpAddress } from '../../../../src/channels/email/verp.js'
 import { type Carrier, SendError } from '../../../../src/channels/provider.js'
-import { makeLinkCode } from '../../../../src/domain/link.js'
+import { makeLinkCode } from '../../../../src/domain/recipient/link.js'
 import { createRecorder } from '../../../../src/engine/record/recorder.js'
 import { finishRestoration } from '../../../../src/engine/unknown/restored.js'
 import { Wake } from '../../../../src/runtime/wake.js'

@@ -1,0 +1,62 @@
+import { refuse } from '../errors.js'
+import type { JsonObject } from '../notification.js'
+import { type BulkFields, foldName, isMemberPath, type Mapping, valueAt } from './bulk.js'
+
+/**
+ * What the columns of a file mean by their names: a member's own path, its label or another usual name. A name that several channels
+ * have, such as "celular", means those that the base names, or else the first. Any other column is a variable of the templates that the
+ * base names.
+ */
+export function mapByName(columns: readonly string[], given: BulkFields, base: JsonObject): Mapping {
+  const { fields, templates } = given
+  const used = templates.filter(({ member }) => isNamed(valueAt(base, member)))
+  const paths = (column: string): string[] => {
+    const name = foldName(column)
+    if (isMemberPath(column, given) && (column.includes('.') || fields.some(({ path }) => path === column))) return [column]
+    const own = fields.filter(field => [field.path, ...field.columns].some(known => foldName(known) === name))
+    if (own.length > 0) return [own[0]!.path]
+    const shared = fields.filter(field => field.sharedColumns.some(known => foldName(known) === name))
+    if (shared.length > 0) {
+      const wanted = shared.filter(({ channel }) => channel !== null && valueAt(base, channel) !== undefined)
+      return (wanted.length > 0 ? wanted : shared.slice(0, 1)).map(({ path }) => path)
+    }
+    return used.map(({ values }) => `${values}.${variableName(column)}`)
+  }
+  const taken = new Set<string>()
+  return Object.fromEntries(
+    columns.map(column => {
+      // The first column of a meaning counts: "celular" and "telefone" cannot both be the number.
+      const free = paths(column).filter(path => !taken.has(path))
+      for (const path of free) taken.add(path)
+      return [column, free]
+    }),
+  )
+}
+
+/** A mapping that somebody wrote: a column's member, or several. Columns that it does not name are not used. */
+export function readMapping(given: unknown, columns: readonly string[], fields: BulkFields): Mapping {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return refuse('badMapping')
+  const known = new Map(columns.map(column => [foldName(column), column]))
+  const mapping: Record<string, readonly string[]> = Object.fromEntries(columns.map(column => [column, []]))
+  for (const [name, value] of Object.entries(given)) {
+    const column = known.get(foldName(name)) ?? refuse('columnMissing', name, columns.join(', '))
+    const paths = [value].flat().filter(path => path !== '' && path !== null)
+    for (const path of paths)
+      if (typeof path !== 'string' || !isMemberPath(path, fields)) refuse('badMember', column, String(path).slice(0, 100))
+    mapping[column] = paths as string[]
+  }
+  return mapping
+}
+
+const isNamed = (template: unknown): boolean => typeof template === 'string' && template !== ''
+
+/** Templates have names of letters, digits and underscores. */
+const variableName = (column: string): string =>
+  /^[A-Za-z_]\w*$/.test(column)
+    ? column
+    : column
+        .normalize('NFD')
+        .replace(/\p{M}/gu, '')
+        .toLowerCase()
+        .replace(/[^a-z0-9]+/g, '_')
+        .replace(/^_+|_+$/g, '') || 'coluna'
