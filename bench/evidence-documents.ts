@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
+import { openEvidence } from '../src/app/api/evidence-api.js'
 import { readConfig } from '../src/app/config.js'
-import { openEvidence } from '../src/app/evidence-api.js'
 import { openLog } from '../src/app/log.js'
 import { nodeTools } from '../src/evidence/node-tools.js'
 import { verifyFile } from '../src/evidence/verify-file.js'

@@ -1,8 +1,8 @@
 import { documentUrls } from '../src/app/channels.js'
 import { readConfig } from '../src/app/config.js'
-import { loadKeys } from '../src/app/keys.js'
+import { loadKeys } from '../src/app/database/keys.js'
 import { openLog } from '../src/app/log.js'
-import { startDeliverer, webhookFormat } from '../src/app/webhooks.js'
+import { startDeliverer, webhookFormat } from '../src/app/worker/webhooks.js'
 import { loadContracts } from '../src/channels/registry.js'
 import { openPool } from '../src/store/postgres.js'
 

@@ -1,7 +1,7 @@
 import { readConfig } from '../src/app/config.js'
-import { loadKeys } from '../src/app/keys.js'
+import { loadKeys } from '../src/app/database/keys.js'
 import { openLog } from '../src/app/log.js'
-import { startWorker } from '../src/app/worker.js'
+import { startWorker } from '../src/app/worker/worker.js'
 import { openPool } from '../src/store/postgres.js'
 import { countQueries } from './query-count.js'
 

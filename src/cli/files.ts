@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { openFiles } from '../app/database.js'
+import { openFiles } from '../app/database/database.js'
 import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import { deleteLeftovers } from '../store/files/leftovers.js'

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { loadEnvFile } from '../app/env-file.js'
+import { loadEnvFile } from '../app/process/env-file.js'
 import { readVersion } from '../app/version.js'
 import { channelModules } from '../channels/registry.js'
 import { FileDamaged, FilesUnavailable, OperatorError, Refusal, StoreUnavailable } from '../domain/errors.js'

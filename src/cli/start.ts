@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
-import { runRole } from '../app/role.js'
-import { supervise } from '../app/supervisor.js'
+import { runRole } from '../app/process/role.js'
+import { supervise } from '../app/process/supervisor.js'
 
 type Role = 'api' | 'worker' | 'all'
 type StartOptions = { role: Role; simulator?: boolean; json?: boolean; paused?: boolean }

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { documentUrls } from '../app/channels.js'
-import { targetRules, webhookFormat } from '../app/webhooks.js'
+import { targetRules, webhookFormat } from '../app/worker/webhooks.js'
 import { findModule, loadContracts, moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'

@@ -1,4 +1,4 @@
-/** The time spans that the engine waits for. Settle times and retry delays are in app/lanes.ts. Tests pass shorter ones. */
+/** The time spans that the engine waits for. Settle times and retry delays are in app/worker/lanes.ts. Tests pass shorter ones. */
 export const engineTiming = {
   /**
    * How long a claim holds a delivery unless it is renewed: three times the longest that a carrier may take that is not safe to

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Child } from '../../src/app/child.js'
+import { Child } from '../../src/app/process/child.js'
 
 interface Entry {
   reason: string

@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
-import { claimKeys } from '../../src/app/database.js'
-import { inTurns } from '../../src/app/upkeep.js'
-import { startWorker } from '../../src/app/worker.js'
+import { claimKeys } from '../../src/app/database/database.js'
+import { inTurns } from '../../src/app/worker/upkeep.js'
+import { startWorker } from '../../src/app/worker/worker.js'
 import { databaseForTest } from '../support/database.js'
 import { testKeys } from '../support/gateway.js'
 

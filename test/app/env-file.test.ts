@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { loadEnvFile } from '../../src/app/env-file.js'
+import { loadEnvFile } from '../../src/app/process/env-file.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { temporaryFolder } from '../peers/email-programs.js'
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { type ChannelWiring, openLanes } from '../../src/app/worker/lanes.js'
 import { identifyCarrier } from '../../src/channels/carrier-name.js'
 import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
 import { printShop, printShopProvider } from '../../src/channels/letter/print-shop.js'

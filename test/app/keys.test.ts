@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
-import { adoptNextKey, loadKeys, makeNextKey } from '../../src/app/keys.js'
+import { adoptNextKey, loadKeys, makeNextKey } from '../../src/app/database/keys.js'
 
 /** What is written to the disk, and when: names, and the moments at which they are made to last. */
 function watchDisk(): string[] {

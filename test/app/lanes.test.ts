@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/worker/lanes.js'
 import { identifyCarrier } from '../../src/channels/carrier-name.js'
 import type { World } from '../../src/channels/channel-runtime.js'
 import { unknownClassOf } from '../../src/channels/registry.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { testKeys } from '../support/gateway.js'
 import { receiverForTest } from '../support/receiver.js'
 import { request, send, validSend } from '../support/requests.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { laneQueue } from '../../src/app/lanes.js'
+import { laneQueue } from '../../src/app/worker/lanes.js'
 import { poolForTest } from '../support/database.js'
 import { gatewayForFile } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'

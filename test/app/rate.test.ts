@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/worker/lanes.js'
 import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
 import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { firstSend } from '../../src/channels/first-send.js'
 import { missingBrowser } from '../support/browser.js'
 import { type ConsoleBrowser, openConsole } from '../support/console-browser.js'

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { asPerson, DESKTOP, keepPicture, launchPersonal, missingBrowser, PHONE } from '../support/browser.js'
 import { testKeys } from '../support/gateway.js'
 import { request } from '../support/requests.js'

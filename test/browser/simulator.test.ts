@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { firstSend } from '../../src/channels/first-send.js'
 import { asPerson, keepPicture, launchScanner, missingBrowser, seriousViolations } from '../support/browser.js'
 import { testKeys } from '../support/gateway.js'

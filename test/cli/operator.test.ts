@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { banner } from '../../src/app/banner.js'
 import { readConfig } from '../../src/app/config.js'
+import { banner } from '../../src/app/process/banner.js'
 import { invitationPath, inviteFirst } from '../../src/engine/console/invitations.js'
 import { runCommand } from '../support/command.js'
 import { clientWith, cookieOf, ownPage, PASSWORD } from '../support/console.js'

@@ -59,9 +59,9 @@ describe('imports', () => {
     const allowed = [
       ['src/main.ts', 'src/cli/program.ts'],
       ['src/cli/program.ts', 'simulator/main.ts'],
-      ['src/cli/start.ts', 'src/app/api.ts'],
+      ['src/cli/start.ts', 'src/app/api/api.ts'],
       ['src/cli/send.ts', 'client/client.ts'],
-      ['src/app/api.ts', 'src/store/postgres.ts'],
+      ['src/app/api/api.ts', 'src/store/postgres.ts'],
       ['src/http/server.ts', 'src/engine/accept/accept.ts'],
       ['src/http/metrics/metrics.ts', 'src/store/postgres.ts'],
       ['src/http/gw/status.ts', 'src/channels/registry.ts'],
@@ -79,7 +79,7 @@ describe('imports', () => {
     const forbidden = [
       ['src/http/server.ts', 'src/app/config.ts'],
       ['src/http/server.ts', 'src/cli/start.ts'],
-      ['src/app/api.ts', 'client/client.ts'],
+      ['src/app/api/api.ts', 'client/client.ts'],
       ['client/client.ts', 'src/domain/text/phone.ts'],
       ['src/engine/accept/accept.ts', 'src/http/errors.ts'],
       ['src/engine/accept/accept.ts', 'src/webhooks/deliverer.ts'],
@@ -97,7 +97,7 @@ describe('imports', () => {
       ['src/domain/text/phone.ts', 'src/app/config.ts'],
       ['simulator/sms/smsc.ts', 'src/channels/provider.ts'],
       ['simulator/sms/smsc.ts', 'src/runtime/semaphore.ts'],
-      ['src/app/supervisor.ts', 'simulator/simulator.ts'],
+      ['src/app/process/supervisor.ts', 'simulator/simulator.ts'],
       ['src/engine/accept/accept.ts', 'simulator/sms/smsc.ts'],
     ] as const
     for (const [from, to] of allowed) expect(objection(from, to), `${from} → ${to}`).toBeNull()
@@ -178,7 +178,7 @@ describe('imports', () => {
       loaded.add(path)
       for (const { path: next, typesOnly, dynamic } of importsOf(path)) if (next !== null && !typesOnly && !dynamic) load(next)
     }
-    load('src/app/worker.ts')
+    load('src/app/worker/worker.ts')
     expect(loaded.size).toBeGreaterThan(100)
     const servers = [...loaded].filter(path => importsOf(path).some(({ name, typesOnly }) => name === 'fastify' && !typesOnly))
     expect([servers, loaded.has('src/http/server.ts')]).toEqual([[], false])
@@ -196,7 +196,7 @@ describe('imports', () => {
 
   test('what speaks HTTP or SQL is imported where that is spoken', () => {
     const homes: Record<string, (path: string) => boolean> = {
-      fastify: path => ['http', 'simulator'].includes(roomOf(path)) || path === 'src/app/api.ts',
+      fastify: path => ['http', 'simulator'].includes(roomOf(path)) || path === 'src/app/api/api.ts',
       pg: path => roomOf(path) === 'store',
       commander: path => roomOf(path) === 'cli' || path === 'simulator/main.ts' || isCommand(path),
     }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readConfig } from '../../src/app/config.js'
-import { loadKeys } from '../../src/app/keys.js'
+import { loadKeys } from '../../src/app/database/keys.js'
 import { signToken } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
 import { addRange, insertAccount } from '../../src/store/accounts/accounts.js'

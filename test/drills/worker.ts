@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../../src/app/config.js'
-import { openRolePool, prepareDatabase } from '../../src/app/database.js'
-import { MEMORY_FILE } from '../../src/app/database-memory.js'
-import { loadKeys } from '../../src/app/keys.js'
+import { openRolePool, prepareDatabase } from '../../src/app/database/database.js'
+import { MEMORY_FILE } from '../../src/app/database/database-memory.js'
+import { loadKeys } from '../../src/app/database/keys.js'
 import { openLog } from '../../src/app/log.js'
-import { startWorker, yieldToAnswers } from '../../src/app/worker.js'
+import { startWorker, yieldToAnswers } from '../../src/app/worker/worker.js'
 import { freezeAfter } from './freeze.js'
 
 /** The worker as it ships, but for a shorter lease and, where asked, a death of its own, or a freeze, at a named point. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 import { s3ForFile } from '../support/s3.js'

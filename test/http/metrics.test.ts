@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { workerReports } from '../../src/app/worker-reports.js'
+import { workerReports } from '../../src/app/worker/worker-reports.js'
 import { SendError } from '../../src/channels/provider.js'
 import { channels } from '../../src/channels/registry.js'
 import type { FailureNote } from '../../src/engine/deliver/failed-attempt.js'

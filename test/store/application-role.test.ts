@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { prepareDatabase } from '../../src/app/database.js'
+import { prepareDatabase } from '../../src/app/database/database.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { mayRewriteHistory } from '../../src/store/application-role.js'
 import { ensureMonths } from '../../src/store/migrate.js'

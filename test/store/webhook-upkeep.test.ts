@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
-import { webhookChores } from '../../src/app/webhooks.js'
+import { webhookChores } from '../../src/app/worker/webhooks.js'
 import { createAccount, gatewayForFile } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 import { createWebhook, happen } from '../support/webhooks.js'

@@ -1,5 +1,5 @@
-import { bulkWork } from '../../src/app/bulk.js'
 import { readConfig } from '../../src/app/config.js'
+import { bulkWork } from '../../src/app/worker/bulk.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { testKeys } from './gateway.js'
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { createDemo, demoToken } from '../../src/app/demo.js'
+import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { asPerson, keepPicture, launchPersonal, PHONE, seriousViolations } from './browser.js'
 import { type ConsoleClient, consoleClient } from './console.js'

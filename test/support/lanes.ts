@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest'
-import { laneQueue } from '../../src/app/lanes.js'
+import { laneQueue } from '../../src/app/worker/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/channel.js'
 import type { Recorder } from '../../src/domain/delivery/change.js'

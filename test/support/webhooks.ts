@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { documentUrls } from '../../src/app/channels.js'
 import { readConfig } from '../../src/app/config.js'
-import { startDeliverer, type WebhookWorkerParts, webhookFormat } from '../../src/app/webhooks.js'
+import { startDeliverer, type WebhookWorkerParts, webhookFormat } from '../../src/app/worker/webhooks.js'
 import { loadContracts } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import type { ChangeOutcome } from '../../src/domain/delivery/change.js'

@@ -4,7 +4,7 @@ import { readTreeHead } from '../../evidence/tree-head.js'
 import { recordAudit } from '../../store/audit.js'
 import { closeRestoration, confirmHomeServer, readHomeServer } from '../../store/home-server.js'
 import { type Pool, transaction } from '../../store/postgres.js'
-import { readMemory } from '../database-memory.js'
+import { readMemory } from '../database/database-memory.js'
 
 /**
  * After a restore: holds what was under way, unless this machine's own embedded server stopped exactly where the backup ends. Then nothing

@@ -7,7 +7,7 @@ import { type Aged, listAged, listPostponed, pruneReferences, saveProgress, sett
 import { eraseData } from '../../store/person/erase.js'
 import { isLocked, type Pool, transaction } from '../../store/postgres.js'
 
-/** Erases what accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/upkeep.ts. */
+/** Erases what accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. */
 export interface RetentionParts {
   pool: Pool
   clock: Clock

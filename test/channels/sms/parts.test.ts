@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { laneQueue } from '../../../src/app/lanes.js'
+import { laneQueue } from '../../../src/app/worker/lanes.js'
 import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { inTurns } from '../../../src/app/upkeep.js'
+import { inTurns } from '../../../src/app/worker/upkeep.js'
 import { keepReceipt } from '../../../src/channels/letter/receipts.js'
 import { takeRecording } from '../../../src/channels/voice/recordings.js'
 import { completeSettings } from '../../../src/domain/account.js'

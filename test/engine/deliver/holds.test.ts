@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { holdInstallation } from '../../../src/app/hold-installation.js'
+import { holdInstallation } from '../../../src/app/database/hold-installation.js'
 import { runCommand } from '../../support/command.js'
 import { createAccount, gatewayForFile } from '../../support/gateway.js'
 import { endWork, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'

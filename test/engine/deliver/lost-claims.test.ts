@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { laneQueue } from '../../../src/app/lanes.js'
+import { laneQueue } from '../../../src/app/worker/lanes.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
 import { deferred } from '../../support/deferred.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDemo, demoToken } from '../../../src/app/demo.js'
+import { createDemo, demoToken } from '../../../src/app/process/demo.js'
 import { firstSend } from '../../../src/channels/first-send.js'
 import type { SimulatedInbox, SimulatedMessage, Simulator } from '../../../src/http/console/simulator-schema.js'
 import { type ConsoleClient, consoleClient } from '../../support/console.js'

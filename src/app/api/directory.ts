@@ -1,8 +1,8 @@
-import { Directory } from '../engine/access/directory.js'
-import { isRegistered } from '../store/accounts/accounts.js'
-import { findGrant } from '../store/accounts/tokens.js'
-import { readRevision } from '../store/installation.js'
-import type { Pool } from '../store/postgres.js'
+import { Directory } from '../../engine/access/directory.js'
+import { isRegistered } from '../../store/accounts/accounts.js'
+import { findGrant } from '../../store/accounts/tokens.js'
+import { readRevision } from '../../store/installation.js'
+import type { Pool } from '../../store/postgres.js'
 
 export async function openDirectory(pool: Pool): Promise<Directory> {
   const directory = new Directory({

@@ -1,47 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import type { KeptFor } from '../channels/channel-config.js'
-import { channels as channelNames, loadContracts } from '../channels/registry.js'
-import { createTemplateRunner } from '../channels/template-runner.js'
-import type { Keys } from '../domain/access/keys.js'
-import type { Channel } from '../domain/channel.js'
-import { OperatorError, Refusal } from '../domain/errors.js'
-import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
-import { unitCounter } from '../engine/accept/count-units.js'
-import { createReadiness } from '../engine/accept/readiness.js'
-import { Budgets } from '../engine/access/budgets.js'
-import { loadBulkFields } from '../engine/bulk/fields.js'
-import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
-import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
-import { createRecorder } from '../engine/record/recorder.js'
-import { uploadTurns } from '../http/gw/bulk.js'
-import { createSendReader } from '../http/gw/send-reader.js'
-import { createContentCleaner } from '../http/recipient/content-cleaner.js'
-import { buildServer } from '../http/server.js'
-import { readFreeBytes } from '../runtime/disk.js'
-import { GroupCommit } from '../runtime/group-commit.js'
-import { leaseBudget } from '../store/accounts/rate-windows.js'
-import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/delivery/deliveries.js'
-import { createDueSignal } from '../store/delivery/due-signal.js'
-import { readDossier } from '../store/evidence/dossier.js'
-import { findPending } from '../store/migrate.js'
-import { readTimeline } from '../store/notification/event-log.js'
-import { rehearseAcceptances } from '../store/notification/notifications.js'
-import type { Pool } from '../store/postgres.js'
+import type { KeptFor } from '../../channels/channel-config.js'
+import { channels as channelNames, loadContracts } from '../../channels/registry.js'
+import { createTemplateRunner } from '../../channels/template-runner.js'
+import type { Keys } from '../../domain/access/keys.js'
+import type { Channel } from '../../domain/channel.js'
+import { OperatorError, Refusal } from '../../domain/errors.js'
+import { type AcceptStore, createAccept } from '../../engine/accept/accept.js'
+import { unitCounter } from '../../engine/accept/count-units.js'
+import { createReadiness } from '../../engine/accept/readiness.js'
+import { Budgets } from '../../engine/access/budgets.js'
+import { loadBulkFields } from '../../engine/bulk/fields.js'
+import { createRecipient, type RecipientLimits } from '../../engine/recipient/recipient.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../../engine/record/carrier-events.js'
+import { createRecorder } from '../../engine/record/recorder.js'
+import { uploadTurns } from '../../http/gw/bulk.js'
+import { createSendReader } from '../../http/gw/send-reader.js'
+import { createContentCleaner } from '../../http/recipient/content-cleaner.js'
+import { buildServer } from '../../http/server.js'
+import { readFreeBytes } from '../../runtime/disk.js'
+import { GroupCommit } from '../../runtime/group-commit.js'
+import { leaseBudget } from '../../store/accounts/rate-windows.js'
+import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../../store/delivery/deliveries.js'
+import { createDueSignal } from '../../store/delivery/due-signal.js'
+import { readDossier } from '../../store/evidence/dossier.js'
+import { findPending } from '../../store/migrate.js'
+import { readTimeline } from '../../store/notification/event-log.js'
+import { rehearseAcceptances } from '../../store/notification/notifications.js'
+import type { Pool } from '../../store/postgres.js'
+import { documentUrls, openChannels } from '../channels.js'
+import type { Config } from '../config.js'
+import { openConsoleReads } from '../database/replica.js'
+import { openDiskGuard } from '../disk.js'
+import type { Log } from '../log.js'
+import { openTracing } from '../tracing.js'
+import { readVersion } from '../version.js'
+import { warnOfEvents } from '../worker/carrier-events.js'
+import { targetRules, webhookFormat } from '../worker/webhooks.js'
 import { ACCEPT_LIMITS, acceptStore } from './accept-store.js'
-import { warnOfEvents } from './carrier-events.js'
-import { documentUrls, openChannels } from './channels.js'
-import type { Config } from './config.js'
 import { openConsoleCarriers } from './console-carriers.js'
 import { openDirectory } from './directory.js'
-import { openDiskGuard } from './disk.js'
 import { openEvidence, openVerification } from './evidence-api.js'
-import type { Log } from './log.js'
-import { openConsoleReads } from './replica.js'
-import { openTracing } from './tracing.js'
-import { readVersion } from './version.js'
-import { targetRules, webhookFormat } from './webhooks.js'
 
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 const MEBIBYTE = 1_048_576
@@ -170,7 +170,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       simulator: config.simulator ? config.simulatorUrl : null,
       version: readVersion(),
       previews: channels.previews,
-      folder: fileURLToPath(new URL('../../console', import.meta.url)),
+      folder: fileURLToPath(new URL('../../../console', import.meta.url)),
       retention: retentionOf(config),
       carriers: await openConsoleCarriers(config, { keys, pool, clock, templates, options: options.channelOptions ?? {} }),
       ...options.console,
@@ -185,7 +185,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       take: (source, items) => takeCarrierEvents(source, items, events),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    guide: { folder: fileURLToPath(new URL('../../guide', import.meta.url)) },
+    guide: { folder: fileURLToPath(new URL('../../../guide', import.meta.url)) },
     metrics: {
       pool,
       groups,

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { OperatorError } from '../domain/errors.js'
-import type { Log } from './log.js'
+import { OperatorError } from '../../domain/errors.js'
+import type { Log } from '../log.js'
 
 /** A process of the supervisor: started again whenever it ends. */
 export interface ChildOptions {

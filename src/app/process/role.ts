@@ -1,18 +1,25 @@
 import { join } from 'node:path'
-import type { Keys } from '../domain/access/keys.js'
-import { OperatorError, StoreUnavailable } from '../domain/errors.js'
-import { runChores } from '../runtime/chores.js'
-import { findBeyond } from '../store/migrate.js'
-import type { Pool } from '../store/postgres.js'
-import { countStart } from '../store/processes.js'
-import { type Config, readConfig } from './config.js'
-import { type Database, openDatabase, openRolePool, prepareDatabase, warnAsynchronous, warnUnprotected } from './database.js'
-import { MEMORY_FILE } from './database-memory.js'
+import type { Keys } from '../../domain/access/keys.js'
+import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
+import { runChores } from '../../runtime/chores.js'
+import { findBeyond } from '../../store/migrate.js'
+import type { Pool } from '../../store/postgres.js'
+import { countStart } from '../../store/processes.js'
+import { type Config, readConfig } from '../config.js'
+import {
+  type Database,
+  openDatabase,
+  openRolePool,
+  prepareDatabase,
+  warnAsynchronous,
+  warnUnprotected,
+} from '../database/database.js'
+import { MEMORY_FILE } from '../database/database-memory.js'
+import { holdInstallation } from '../database/hold-installation.js'
+import { loadKeys } from '../database/keys.js'
+import { followRotation } from '../database/master-key-rotation.js'
+import { type Log, openLog } from '../log.js'
 import { openDemo } from './demo.js'
-import { holdInstallation } from './hold-installation.js'
-import { loadKeys } from './keys.js'
-import { type Log, openLog } from './log.js'
-import { followRotation } from './master-key-rotation.js'
 import { aborted, type Stop, stopSignals, unlessAborted, untilAborted } from './stop.js'
 
 /** A role starts no simulator. Without the address of one, messages of test tokens would be accepted and wait for ever. */
@@ -78,9 +85,9 @@ async function serve(role: 'api' | 'worker', database: Database, { config, json,
     if (config.hasCarriers) await openDemo(pool, keys, config)
   }
   // Each role loads what it runs and nothing else.
-  const api = role === 'api' ? await (await import('./api.js')).buildApi({ config, keys, pool, log }) : null
+  const api = role === 'api' ? await (await import('../api/api.js')).buildApi({ config, keys, pool, log }) : null
   const startWorker = async () => {
-    const worker = await import('./worker.js')
+    const worker = await import('../worker/worker.js')
     worker.yieldToAnswers()
     return worker.startWorker({
       config,

@@ -1,10 +1,10 @@
-import type { AcceptStore } from '../engine/accept/accept.js'
-import { bindCost, releaseCost } from '../store/accounts/costs.js'
-import { resolveTemplates } from '../store/accounts/templates.js'
-import { storeBlobs } from '../store/files/blobs.js'
-import { findKeyUse, findWritten, insertAcceptances } from '../store/notification/notifications.js'
-import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
-import { isStandbyLost } from '../store/standby.js'
+import type { AcceptStore } from '../../engine/accept/accept.js'
+import { bindCost, releaseCost } from '../../store/accounts/costs.js'
+import { resolveTemplates } from '../../store/accounts/templates.js'
+import { storeBlobs } from '../../store/files/blobs.js'
+import { findKeyUse, findWritten, insertAcceptances } from '../../store/notification/notifications.js'
+import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../../store/postgres.js'
+import { isStandbyLost } from '../../store/standby.js'
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, retryForMs: 5_000 }

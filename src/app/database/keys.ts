@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey, sealingOf } from '../domain/access/keys.js'
-import { OperatorError } from '../domain/errors.js'
-import { makeFolders, syncFolderNow } from '../runtime/folder.js'
-import type { Config } from './config.js'
+import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey, sealingOf } from '../../domain/access/keys.js'
+import { OperatorError } from '../../domain/errors.js'
+import { makeFolders, syncFolderNow } from '../../runtime/folder.js'
+import type { Config } from '../config.js'
 
 /**
  * The installation's keys: from CARTEIRO_MASTER_KEY, or from a file in the data folder. The file is made on first use, and only

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { invitationPath, inviteFirst } from '../engine/console/invitations.js'
+import { invitationPath, inviteFirst } from '../../engine/console/invitations.js'
+import { type Config, MIB, readConfig } from '../config.js'
+import { type Database, openDatabase, openRolePool, prepareDatabase, warnAsynchronous } from '../database/database.js'
+import { holdInstallation } from '../database/hold-installation.js'
+import { loadKeys } from '../database/keys.js'
+import { type Log, openLog } from '../log.js'
 import { banner } from './banner.js'
 import { Child } from './child.js'
-import { type Config, MIB, readConfig } from './config.js'
-import { type Database, openDatabase, openRolePool, prepareDatabase, warnAsynchronous } from './database.js'
 import { openDemo } from './demo.js'
-import { holdInstallation } from './hold-installation.js'
-import { loadKeys } from './keys.js'
-import { type Log, openLog } from './log.js'
 import { aborted, type Stop, stopSignals, unlessAborted, untilAborted } from './stop.js'
 
-const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
 /** `start` in role all: opens the database, then runs one process per role, restarts one that ends and stops them in order. */
 export async function supervise(env: NodeJS.ProcessEnv, { json, paused }: Pick<Supervision, 'json' | 'paused'>): Promise<void> {

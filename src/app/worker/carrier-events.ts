@@ -1,5 +1,5 @@
-import type { CarrierEventParts } from '../engine/record/carrier-events.js'
-import type { Log } from './log.js'
+import type { CarrierEventParts } from '../../engine/record/carrier-events.js'
+import type { Log } from '../log.js'
 
 /** A callback about an unknown message is answered with success, or the carrier would repeat it for days; the log keeps a line. */
 export const warnOfEvents = (log: Log): Pick<CarrierEventParts, 'onUnmatched' | 'onForeign'> => ({

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Lane } from '../engine/deliver/lane.js'
-import { deleteStaleHealth, type LaneHealth, reportHealth } from '../store/carrier/health.js'
-import { addTotals, deleteSilentTotals } from '../store/carrier/totals.js'
-import type { Pool } from '../store/postgres.js'
-import { deleteStaleWorkers, deleteWorker, reportWorker } from '../store/processes.js'
-import { readVersion } from './version.js'
+import type { Lane } from '../../engine/deliver/lane.js'
+import { deleteStaleHealth, type LaneHealth, reportHealth } from '../../store/carrier/health.js'
+import { addTotals, deleteSilentTotals } from '../../store/carrier/totals.js'
+import type { Pool } from '../../store/postgres.js'
+import { deleteStaleWorkers, deleteWorker, reportWorker } from '../../store/processes.js'
+import { readVersion } from '../version.js'
 
 /** What a worker tells the installation of itself and its carriers: a worker listens nowhere, and the api's metrics show it. */
 export function workerReports(pool: Pool, lanes: readonly Lane<unknown>[]): { report(): Promise<void>; end(): Promise<void> } {

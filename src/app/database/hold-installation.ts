@@ -1,7 +1,7 @@
-import { recordAudit } from '../store/audit.js'
-import { placeHold } from '../store/delivery/holds.js'
-import { type Pool, transaction } from '../store/postgres.js'
-import { actor } from './actor.js'
+import { recordAudit } from '../../store/audit.js'
+import { placeHold } from '../../store/delivery/holds.js'
+import { type Pool, transaction } from '../../store/postgres.js'
+import { actor } from '../actor.js'
 
 const REASON = 'start --paused'
 

@@ -1,8 +1,8 @@
-import { openPool, type Pool } from '../store/postgres.js'
-import { onPrimary, onReplica, type ReadList } from '../store/replica.js'
-import type { Config } from './config.js'
+import { openPool, type Pool } from '../../store/postgres.js'
+import { onPrimary, onReplica, type ReadList } from '../../store/replica.js'
+import type { Config } from '../config.js'
+import type { Log } from '../log.js'
 import { reportTo } from './database.js'
-import type { Log } from './log.js'
 
 export interface ConsoleReads {
   readList: ReadList

@@ -1,8 +1,8 @@
 import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { ServerMark } from '../domain/database-copy.js'
-import type { TreeHead } from '../evidence/tree-head.js'
-import { makeFolders } from '../runtime/folder.js'
+import type { ServerMark } from '../../domain/database-copy.js'
+import type { TreeHead } from '../../evidence/tree-head.js'
+import { makeFolders } from '../../runtime/folder.js'
 
 /** How far the database had come, kept outside of it: docs/adr/0043-an-old-copy-sends-nothing.md. */
 export interface DatabaseMemory extends TreeHead {

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { OperatorError } from '../domain/errors.js'
+import { OperatorError } from '../../domain/errors.js'
 
 /** A value without quotes in which a # follows another character. After a blank, it begins a comment. */
 const CUT = /^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*[^\s"'`#](?:[^#\n]*\S)?#/m

@@ -1,8 +1,8 @@
-import type { Keys } from '../domain/access/keys.js'
-import { isLoopbackHost } from '../domain/access/target-address.js'
-import { OperatorError } from '../domain/errors.js'
-import type { Config } from './config.js'
-import type { Log } from './log.js'
+import type { Keys } from '../../domain/access/keys.js'
+import { isLoopbackHost } from '../../domain/access/target-address.js'
+import { OperatorError } from '../../domain/errors.js'
+import type { Config } from '../config.js'
+import type { Log } from '../log.js'
 
 /** The worker's connection to the simulator. */
 export interface SimulatorLink {

@@ -1,25 +1,25 @@
 import { buffer } from 'node:stream/consumers'
-import type { Keys } from '../domain/access/keys.js'
-import type { Clock } from '../domain/clock.js'
-import { VERIFICATION_KEY, verificationAt } from '../domain/evidence/verification-code.js'
-import type { Scope } from '../domain/scope.js'
-import { createGuessGuard, type GuessLimits } from '../engine/recipient/guess-guard.js'
-import { buildBundle } from '../evidence/bundle/bundle.js'
-import type { BundleParts } from '../evidence/bundle/parts.js'
-import { type LogKey, openLogKey } from '../evidence/log-key.js'
-import { signNote } from '../evidence/note.js'
-import { readPublicRecord } from '../evidence/public-record.js'
-import type { VerificationOptions } from '../http/verification/pages.js'
-import { belongsTo } from '../store/delivery/deliveries.js'
-import { findNewestCheckpoint } from '../store/evidence/checkpoints.js'
-import { readDossier } from '../store/evidence/dossier.js'
-import { findSubject } from '../store/evidence/subjects.js'
-import type { Pool } from '../store/postgres.js'
-import { readGuessLock } from '../store/recipient/guesses.js'
-import type { Config } from './config.js'
-import { openDocumentSigner } from './document-signer.js'
-import { openDocuments } from './documents.js'
-import type { Log } from './log.js'
+import type { Keys } from '../../domain/access/keys.js'
+import type { Clock } from '../../domain/clock.js'
+import { VERIFICATION_KEY, verificationAt } from '../../domain/evidence/verification-code.js'
+import type { Scope } from '../../domain/scope.js'
+import { createGuessGuard, type GuessLimits } from '../../engine/recipient/guess-guard.js'
+import { buildBundle } from '../../evidence/bundle/bundle.js'
+import type { BundleParts } from '../../evidence/bundle/parts.js'
+import { type LogKey, openLogKey } from '../../evidence/log-key.js'
+import { signNote } from '../../evidence/note.js'
+import { readPublicRecord } from '../../evidence/public-record.js'
+import type { VerificationOptions } from '../../http/verification/pages.js'
+import { belongsTo } from '../../store/delivery/deliveries.js'
+import { findNewestCheckpoint } from '../../store/evidence/checkpoints.js'
+import { readDossier } from '../../store/evidence/dossier.js'
+import { findSubject } from '../../store/evidence/subjects.js'
+import type { Pool } from '../../store/postgres.js'
+import { readGuessLock } from '../../store/recipient/guesses.js'
+import type { Config } from '../config.js'
+import { openDocumentSigner } from '../document-signer.js'
+import { openDocuments } from '../documents.js'
+import type { Log } from '../log.js'
 
 export interface EvidenceParts {
   config: Config
@@ -40,7 +40,7 @@ function keyOpener({ config, keys, pool }: EvidenceParts): () => Promise<LogKey>
 export function openEvidence(parts: EvidenceParts & { clock: Clock; log: Log; publicUrl?(): string }) {
   const { config, keys, pool, clock, log, publicUrl = () => config.publicUrl } = parts
   const openKey = keyOpener(parts)
-  // The installation's own certificate is made at the first use; one that is configured is opened at the start (app/api.ts).
+  // The installation's own certificate is made at the first use; one that is configured is opened at the start (app/api/api.ts).
   const openSigner = openOnce(() => openDocumentSigner(config, pool, keys, log))
   const bundleParts = async (): Promise<BundleParts> => {
     const { origin, privateKey, vkey } = await openKey()

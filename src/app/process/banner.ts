@@ -1,5 +1,5 @@
-import { firstSend } from '../channels/first-send.js'
-import type { Config } from './config.js'
+import { firstSend } from '../../channels/first-send.js'
+import type { Config } from '../config.js'
 
 export interface Started {
   api: string

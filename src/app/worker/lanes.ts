@@ -1,21 +1,21 @@
-import { modesOf, providerOf, simulatedName } from '../channels/carrier-name.js'
-import type { ChannelDelivery, World } from '../channels/channel-runtime.js'
-import type { CarrierEvent, Provider } from '../channels/provider.js'
-import { moduleOf } from '../channels/registry.js'
-import type { Mode } from '../domain/access/token.js'
-import type { Channel } from '../domain/channel.js'
-import type { Clock } from '../domain/clock.js'
-import type { CarrierSource } from '../domain/delivery/carrier-source.js'
-import type { Recorder } from '../domain/delivery/change.js'
-import { OperatorError } from '../domain/errors.js'
-import { createContactGate } from '../engine/deliver/contact-gate.js'
-import { Lane } from '../engine/deliver/lane.js'
-import type { LaneOptions } from '../engine/deliver/lane-options.js'
-import { retryWhileUnavailable } from '../engine/record/recorder.js'
-import type { EngineTiming } from '../engine/timing.js'
-import { QueueFront } from '../runtime/queue-front.js'
-import { returnRate, takeRate } from '../store/carrier/rates.js'
-import { passDelivery, putBackClaims, putBackDelivery } from '../store/delivery/claim-returns.js'
+import { modesOf, providerOf, simulatedName } from '../../channels/carrier-name.js'
+import type { ChannelDelivery, World } from '../../channels/channel-runtime.js'
+import type { CarrierEvent, Provider } from '../../channels/provider.js'
+import { moduleOf } from '../../channels/registry.js'
+import type { Mode } from '../../domain/access/token.js'
+import type { Channel } from '../../domain/channel.js'
+import type { Clock } from '../../domain/clock.js'
+import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
+import type { Recorder } from '../../domain/delivery/change.js'
+import { OperatorError } from '../../domain/errors.js'
+import { createContactGate } from '../../engine/deliver/contact-gate.js'
+import { Lane } from '../../engine/deliver/lane.js'
+import type { LaneOptions } from '../../engine/deliver/lane-options.js'
+import { retryWhileUnavailable } from '../../engine/record/recorder.js'
+import type { EngineTiming } from '../../engine/timing.js'
+import { QueueFront } from '../../runtime/queue-front.js'
+import { returnRate, takeRate } from '../../store/carrier/rates.js'
+import { passDelivery, putBackClaims, putBackDelivery } from '../../store/delivery/claim-returns.js'
 import {
   type Claim,
   type ClaimQuestion,
@@ -23,9 +23,9 @@ import {
   claimFailovers,
   findFront,
   lastServed,
-} from '../store/delivery/claims.js'
-import type { IdMonths } from '../store/months.js'
-import type { Pool } from '../store/postgres.js'
+} from '../../store/delivery/claims.js'
+import type { IdMonths } from '../../store/months.js'
+import type { Pool } from '../../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
 export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'suppresses'> {

@@ -1,13 +1,13 @@
-import { channelModules } from '../channels/registry.js'
-import { deriveKeys, type Keys } from '../domain/access/keys.js'
-import { SEALING_KEY_BYTES, seal, unseal } from '../domain/access/sealed.js'
-import { OperatorError } from '../domain/errors.js'
-import { sealedTotps } from '../engine/console/sign-in.js'
-import { sealedLogKey } from '../evidence/log-key.js'
-import { sealedCertificates } from '../evidence/signature/key/own-certificate.js'
-import { recordAudit } from '../store/audit.js'
-import { readFingerprint } from '../store/installation.js'
-import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import { channelModules } from '../../channels/registry.js'
+import { deriveKeys, type Keys } from '../../domain/access/keys.js'
+import { SEALING_KEY_BYTES, seal, unseal } from '../../domain/access/sealed.js'
+import { OperatorError } from '../../domain/errors.js'
+import { sealedTotps } from '../../engine/console/sign-in.js'
+import { sealedLogKey } from '../../evidence/log-key.js'
+import { sealedCertificates } from '../../evidence/signature/key/own-certificate.js'
+import { recordAudit } from '../../store/audit.js'
+import { readFingerprint } from '../../store/installation.js'
+import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
 import {
   lockInstallationKey,
   type Reseal,
@@ -15,9 +15,9 @@ import {
   resealValues,
   type SealedValues,
   writeInstallationKey,
-} from '../store/sealed-values.js'
-import { sealedEndpoints } from '../webhooks/endpoints.js'
-import type { Config } from './config.js'
+} from '../../store/sealed-values.js'
+import { sealedEndpoints } from '../../webhooks/endpoints.js'
+import type { Config } from '../config.js'
 import { findKeys, readNextKey } from './keys.js'
 
 /** Everything in the database that is sealed under the master key. A test compares it with the schema. */
