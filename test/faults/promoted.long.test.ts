@@ -22,6 +22,10 @@ test('a server that was recovered to its end goes on; an older copy of it, or on
     const server = await openEmbedded(data, true, { durable: false })
     const pool = openPool({ url: server.url, size: 4, onError: () => {} })
     try {
+      // A server that recovers takes connections a moment before it takes writes.
+      await expect
+        .poll(async () => (await pool.query('select pg_is_in_recovery() as is')).rows, { timeout: 30_000 })
+        .toEqual([{ is: false }])
       await prepareDatabase(server, () => testKeys)
       return await work(pool)
     } finally {
