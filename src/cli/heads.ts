@@ -17,6 +17,7 @@ const heads: Readonly<Record<string, string>> = {
   channel: 'canal',
   channels: 'canais',
   condition: 'condição',
+  contentType: 'tipo',
   count: 'quantas',
   createdAt: 'desde',
   damaged: 'mudados',
