@@ -139,7 +139,7 @@ interface OwnMail {
 
 /** Bounds the bytes of the channel's messages in memory. */
 export interface DeliveryMemory {
-  /** The semaphore whose permits are bytes. */
+  /** The semaphore for these bytes: one permit is one byte. */
   budget: Semaphore
   /** The bytes that a message holds until it is sent; 0: too few to count. */
   weigh(claim: Claim): number

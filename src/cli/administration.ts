@@ -43,7 +43,7 @@ export async function withDatabase<T>(work: (administration: Administration) => 
 
 type LongPoolOptions = Pick<PoolOptions, 'url' | 'files' | 'asOwner'> & Required<Pick<PoolOptions, 'timeoutFactor'>>
 
-/** A pool for work whose statements take longer than those of a send. An idle connection that breaks is not told: the next statement opens another. */
+/** Works with a pool that gives statements more time than a send gets. A broken idle connection is not reported: the next statement opens another. */
 export async function withLongTimeouts<T>(options: LongPoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> {
   const pool = openPool({ ...options, size: 2, onError: () => {} })
   try {

@@ -1,12 +1,10 @@
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { openEvidence } from '../app/api/evidence-api.js'
 import { openLog } from '../app/log.js'
 import { run } from './administration.js'
 import { idReader, required } from './options.js'
 import type { OutputOptions } from './output.js'
+import { writeWhole } from './whole-file.js'
 
 export function evidenceCommand(): Command {
   return new Command('evidence')
@@ -18,14 +16,7 @@ export function evidenceCommand(): Command {
       run(options, async ({ config, keys, pool }) => {
         const { buildBundle, close } = openEvidence({ config, keys, pool, clock: Date.now, log: openLog('silent', 'command') })
         const bundle = required(await buildBundle(id).finally(close), `Não existe a notificação ${id}.`)
-        // Under another name until it is whole: half a bundle must not be taken for one.
-        const draft = `${out}.part`
-        try {
-          await pipeline(bundle.write(), createWriteStream(draft))
-          await rename(draft, out)
-        } finally {
-          await rm(draft, { force: true })
-        }
+        await writeWhole(out, bundle.write())
         return { file: out, size: bundle.size }
       }),
     )

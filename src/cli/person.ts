@@ -1,7 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { openFiles } from '../app/database/database.js'
 import { readPerson } from '../channels/person.js'
@@ -17,6 +14,7 @@ import { type Pool, transaction } from '../store/postgres.js'
 import { type Administration, audit, requireAccount, run, withLongTimeouts } from './administration.js'
 import { addVerb } from './options.js'
 import type { OutputOptions, Result } from './output.js'
+import { PRIVATE, writeWhole } from './whole-file.js'
 
 type PersonOptions = OutputOptions & { to: string; account?: string; everywhere?: boolean }
 
@@ -73,13 +71,7 @@ const fingerprint = (keys: Keys, to: string): string =>
 async function writeExport({ pool, person, found, subject }: Work, out: string): Promise<Result> {
   const ids = found.notifications.map(({ id }) => id)
   const made = await exportPerson(pool, person, ids, new Date())
-  const draft = `${out}.part`
-  try {
-    await pipeline(made.write(), createWriteStream(draft, { mode: 0o600 }))
-    await rename(draft, out)
-  } finally {
-    await rm(draft, { force: true })
-  }
+  await writeWhole(out, made.write(), PRIVATE)
   await transaction(pool, db => audit(db, 'person export', subject, { notifications: ids }))
   return { file: out, size: made.size, notifications: ids.length, files: made.files, otherContacts: otherContacts(person, found) }
 }

@@ -1,4 +1,3 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
@@ -8,6 +7,7 @@ import { type Pool, transaction } from '../store/postgres.js'
 import { audit, run } from './administration.js'
 import { channelOption, idReader, required } from './options.js'
 import type { OutputOptions } from './output.js'
+import { PRIVATE, writeWhole } from './whole-file.js'
 
 type MessageOptions = OutputOptions & { channel: Channel; reason: string; message?: number; out?: string }
 
@@ -29,7 +29,7 @@ export const sentMessageCommand = (): Command =>
         // Before the file is there: nobody reads a recipient's link without a line in the log of actions.
         await transaction(pool, db => audit(db, 'sent-message', id, { channel, message: ordinal, reason }))
         const file = out ?? `mensagem-${id}-${moduleOf(channel).wire}-${ordinal}.${sent.extension}`
-        await writeWhole(file, sent.bytes)
+        await writeWhole(file, [sent.bytes], PRIVATE)
         return {
           file,
           message: ordinal,
@@ -53,15 +53,4 @@ async function findOrdinal(pool: Pool, id: string, channel: Channel, asked: numb
   if (asked !== undefined && asked > count)
     throw new OperatorError(`Por ${wire} saíram ${count} na notificação ${id}: informe --message de 1 a ${count}.`)
   return asked ?? count
-}
-
-/** Under another name until it is whole, and for nobody else to read. */
-async function writeWhole(file: string, bytes: Buffer): Promise<void> {
-  const draft = `${file}.part`
-  try {
-    await writeFile(draft, bytes, { mode: 0o600 })
-    await rename(draft, file)
-  } finally {
-    await rm(draft, { force: true })
-  }
 }

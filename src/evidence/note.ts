@@ -40,7 +40,7 @@ export interface Checkpoint {
 
 const KEY_ID_BYTES = 4
 const KEY_BYTES = 32
-/** Of an Ed25519 signature. */
+/** The length of an Ed25519 signature. */
 export const SIGNATURE_BYTES = 64
 const TIME_BYTES = 8
 /** The type byte before a public key. */

@@ -15,7 +15,7 @@ export interface BodyBudgetOptions {
 interface Holder {
   name: string
   bytes: number
-  /** The part of `bytes` whose bodies have arrived and whose requests are not answered yet. */
+  /** The bytes of bodies that have arrived and belong to requests that are not answered yet. They are counted in `bytes` too. */
   arrived: number
   waiting: number
   /** Oldest first. */

@@ -1,4 +1,4 @@
-/** What leaves a queue stays in its index for a while: after so many claimed, the front is looked for again. */
+/** The number of claimed entries after which the front is looked for again: they stay in the index of the queue for a while. */
 const CLAIMED_BETWEEN = 500
 const WHOLE_EVERY_MS = 30_000
 

@@ -1,8 +1,8 @@
 /**
- * The front of a queue (runtime/queue-front.ts), as an expression of SQL. An entry becomes due at the time at which its transaction began, and is seen once that
- * commits. This is longer than it takes, in any but the worst case.
+ * The SQL expression for the front of a queue (runtime/queue-front.ts). The front is at least ten seconds ago: an entry becomes due when its
+ * transaction begins and is seen when the transaction commits, and few transactions take longer.
  */
 export const frontOf = (firstDue: string): string => `least(${firstDue}, now() - interval '10 seconds')`
 
-/** Before every entry. */
+/** The time before every entry of a queue. */
 export const BEGINNING = '-infinity'

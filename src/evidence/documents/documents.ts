@@ -31,7 +31,7 @@ export interface EmbeddedFile {
   bytes: Uint8Array
 }
 
-/** A signer whose certificate is described in the documents that it signs. */
+/** A signer with a certificate that its documents describe. */
 export interface CertifiedSigner extends PdfSigner {
   readonly certificate: PdfSigner['certificate'] & CertificateNote
 }

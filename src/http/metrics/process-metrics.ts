@@ -11,7 +11,7 @@ export interface ProcessMetricsOptions {
   disk: { readFree(): Promise<number | null>; minFreeBytes: number }
 }
 
-/** Of this process: its runtime, the groups that it accepts, its disk and its database connections. */
+/** The metrics of this process: its runtime, the groups that it accepts, its disk and its database connections. */
 export function addProcessMetrics(registry: Registry, { pool, groups, version, disk }: ProcessMetricsOptions): void {
   collectDefaultMetrics({ register: registry })
   addGauge(registry, 'accept_waiting', 'Accepted requests that wait for the next group.', () => groups.waiting)
@@ -34,7 +34,7 @@ export function addProcessMetrics(registry: Registry, { pool, groups, version, d
   addGauge(registry, 'database_waiting', 'Queries that wait for a connection.', () => pool.waitingCount)
 }
 
-/** A counter whose total is kept elsewhere. */
+/** A counter of a total that another part keeps. */
 function addCounter(registry: Registry, name: string, help: string, read: () => number): void {
   new Counter({
     name: `carteiro_${name}`,

@@ -27,7 +27,7 @@ export interface ShownAttachment {
   sha256: string
 }
 
-/** The attachments of the request, also those whose bytes are gone. */
+/** The attachments of the request, also those that have lost their bytes at the end of a term. */
 export const listAllAttachments = (db: Queryable, notification: string): Promise<ShownAttachment[]> =>
   queryRows(
     db,

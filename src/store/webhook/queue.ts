@@ -48,8 +48,8 @@ export interface ClaimQuery {
 const ORDERED_ATTEMPTS = 3
 
 /**
- * The endpoints to look at, each with the time of its first message: those with messages that are due from a time on, whenever that is;
- * and those that fail or were paused since, because their messages may be older. They are found in the order of the queue's index: ordered
+ * The endpoints to look at, each with the time of its first message: those with messages that become due at a time or
+ * later; and those that fail or were paused since, because their messages may be older. They are found in the order of the queue's index: ordered
  * by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
  */
 const endpointsFrom = (from: string, failuresToPause: string): string => `
