@@ -45,7 +45,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     await page.getByLabel('Seu nome').fill('Ana Lima')
     await page.getByLabel('E-mail').fill('Ana@Example.com')
     await page.getByLabel('Senha', { exact: true }).fill('curta')
-    await page.getByLabel(/Pedir também um código/).click()
+    await page.getByLabel(/Pedir também um código/).check()
     await page.getByAltText('Código QR para o aplicativo').waitFor()
     await look('invitation', () => page.getByText('Muito fraca').waitFor())
     await page.getByLabel(/Pedir também um código/).uncheck()

@@ -60,16 +60,16 @@ async function exchange(name: keyof typeof scenarios): Promise<number> {
     file,
     `<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="${name}">${scenarios[name].join('\n')}</scenario>\n`,
   )
-  const port = await freeUdpPort()
+  const [port, media] = [await freeUdpPort(), await freeUdpPort()]
   const options = ['-sf', file, '-i', '127.0.0.1', '-p', String(port), '-mi', '127.0.0.1', '-rtp_echo', '-nostdin', '-m', '1']
-  const child = spawn(programs[0]!, [...options, '-mp', String(await freeUdpPort())], { stdio: 'ignore' })
+  const child = spawn(programs[0]!, [...options, '-mp', String(media)], { stdio: 'ignore' })
   const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null
   onTestFinished(async () => {
     if (isGone()) return
     child.kill('SIGKILL')
     await once(child, 'exit')
   })
-  await expect.poll(async () => isGone() || (await isTaken(port))).toBe(true)
+  await expect.poll(async () => isGone() || ((await isTaken(port)) && (await isTaken(media)))).toBe(true)
   // It ends where one of its ports is taken, be it for the moment in which we look.
   return isGone() ? exchange(name) : port
 }
@@ -147,6 +147,7 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
 
   test('one that is busy is made again by the account’s plan, and is busy when the plan is over', async () => {
     const again = await ringUp(await exchange('busy'), call({}, { againMs: 900_000 }))
+    expect(again.receipt).not.toBeInstanceOf(SendError)
     expect(again.events).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'O número estava ocupado.' }])
     const last = await ringUp(await exchange('busy'))
     expect(last.events).toMatchObject([{ type: 'failed', failure: 'busy', answer: expect.stringContaining('486') }])

@@ -11,6 +11,7 @@ import { type Stack, startStack } from './stack.js'
 const DESKTOP = { width: 1440, height: 900 }
 /** While a page is looked at, the others wait for it: what hangs must not hold the whole suite. */
 const LONGEST_MS = 180_000
+const PICTURE_MS = 10_000
 
 /** A browser at the console. */
 export interface ConsoleBrowser {
@@ -114,8 +115,7 @@ async function look(page: Page, name: string, shown: () => Promise<unknown> = as
   for (const { viewport, theme } of process.env.SCREENSHOTS === undefined ? EACH_ONCE : EVERY) {
     const where = `${name}-${viewport === PHONE ? 'phone' : 'desktop'}-${theme}`
     await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
-    await expect.poll(() => page.evaluate('document.documentElement.dataset.theme'), { message: where }).toBe(theme)
+    await wearTheme(page, theme, where)
     await shown()
     expect(await page.evaluate('document.documentElement.scrollWidth > innerWidth'), where).toBe(false)
     expect(await page.evaluate(isCut), where).toBe(false)
@@ -124,6 +124,24 @@ async function look(page: Page, name: string, shown: () => Promise<unknown> = as
   }
   await page.setViewportSize(DESKTOP)
   await page.emulateMedia({ colorScheme: 'light' })
+}
+
+async function wearTheme(page: Page, theme: Theme, where: string): Promise<void> {
+  const emulate = (): Promise<void> => page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+  const worn = (): Promise<unknown> => page.evaluate('document.documentElement.dataset.theme')
+  await emulate()
+  await expect
+    .poll(
+      async () => {
+        if ((await worn()) === theme) return theme
+        // Pages hear of a change when the next frame is drawn, and a browser without a screen can stop drawing: a picture makes it draw.
+        await emulate()
+        await page.screenshot({ timeout: PICTURE_MS }).catch(() => {})
+        return worn()
+      },
+      { message: where },
+    )
+    .toBe(theme)
 }
 
 /** In a window as tall as the page, so that what sticks to an edge of the screen does not cover the middle. */

@@ -44,13 +44,14 @@ function Acceptance({ invitation }: { invitation: InvitationAnswer }) {
   const [email, setEmail] = useState(invitation.email ?? '')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
+  const [wantsCode, setWantsCode] = useState(false)
   const totp = useMutation({
-    mutationFn: (wanted: boolean) =>
-      wanted ? api.post<NewTotp>('/invitation/totp', { secret, email: email || 'console' }) : Promise.resolve(null),
+    mutationFn: () => api.post<NewTotp>('/invitation/totp', { secret, email: email || 'console' }),
+    onError: () => setWantsCode(false),
   })
   const accept = useMutation({
     mutationFn: () => {
-      const second = totp.data == null ? null : { secret: totp.data.secret, code: code.replace(/\s/g, '') }
+      const second = totp.data === undefined ? null : { secret: totp.data.secret, code: code.replace(/\s/g, '') }
       return api.post('/invitation/accept', { secret, name, email, password, totp: second } satisfies AcceptInvitation)
     },
     onSuccess: () => location.assign('/console'),
@@ -87,17 +88,21 @@ function Acceptance({ invitation }: { invitation: InvitationAnswer }) {
         <input
           type="checkbox"
           className="mt-1 size-4.5 accent-(--accent)"
-          checked={totp.data != null}
-          onChange={event => totp.mutate(event.target.checked)}
+          checked={wantsCode}
+          onChange={event => {
+            setWantsCode(event.target.checked)
+            if (event.target.checked) totp.mutate()
+            else totp.reset()
+          }}
         />
         <span>
           {words.second}
           <span className="block text-[0.87rem] text-muted">{words.secondHint}</span>
         </span>
       </label>
-      {totp.data != null && <TotpSetup totp={totp.data} code={code} onCode={setCode} />}
+      {totp.data !== undefined && <TotpSetup totp={totp.data} code={code} onCode={setCode} />}
       <FormError message={error === null ? null : messageOf(error, unreachable)} />
-      <Button look="primary" type="submit" busy={accept.isPending}>
+      <Button look="primary" type="submit" busy={accept.isPending || totp.isPending}>
         {words.create}
       </Button>
     </form>
