@@ -179,6 +179,19 @@ test('a lookup opens the month of its notification alone; lookups of many months
   expect(await findStatuses(pool, [{ scope, notification: randomUUID(), channel: 'email' }])).toEqual([null])
 })
 
+test('a lookup goes by the key, also in a month without statistics: a new one, or one that was restored', async () => {
+  const [account] = accounts as [string]
+  const month = monthAgo(6)
+  const ids = await Promise.all(Array.from({ length: 20 }, () => store(account, 'done', month)))
+  const { rows } = await pool.query('select from pg_stats where tablename = $1', [`delivery_${nameOf(month)}`])
+  expect(rows).toEqual([])
+  const question = { scope: { account, mode: 'live' as const }, notification: ids[0]!, channel: 'email' as const }
+  const [found] = await readPlans(pool, async () => void (await findStatuses(pool, [question, question])))
+  const conditions = found!.plan.split('\n').filter(line => line.includes('Index Cond'))
+  expect(conditions.length, found!.plan).toBe(2)
+  for (const condition of conditions) expect(condition, found!.plan).toContain('= q.notification_id')
+})
+
 test('ids that nobody gave have no month of their own: plans for made-up ones would fill the server', () => {
   expect(['ffffffff-ffff-7fff-bfff-ffffffffffff', '00000000-0000-7000-8000-000000000000'].map(monthOfId)).toEqual([null, null])
   expect(monthOfId(lowestId(Date.UTC(2026, 1, 28)))).toEqual({

@@ -76,6 +76,10 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
   return found
 }
 
+/**
+ * offset 0: each delivery is looked up by its key. As a join, a month without statistics (its first minutes, a restored database) would
+ * be read whole for every lookup, because the server takes the bounds of the month for a narrow range.
+ */
 async function findStatusesIn(
   db: Queryable,
   month: IdMonths | null,
@@ -85,9 +89,11 @@ async function findStatusesIn(
     name: month === null ? 'find-statuses' : `find-statuses ${month.name}`,
     text: `select q.place, ${STATUS_COLUMNS}
            from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[]) with ordinality as q(notification_id, channel, account_id, mode, place)
-           join delivery d on d.notification_id = q.notification_id and d.channel = q.channel and d.account_id = q.account_id and d.mode = q.mode
-             and ${withinMonths(month, 'd.notification_id')}
-           join notification n on n.id = q.notification_id and ${withinMonths(month, 'n.id')}`,
+           cross join lateral (select * from delivery d where d.notification_id = q.notification_id and d.channel = q.channel
+             and ${withinMonths(month, 'd.notification_id')} offset 0) d
+           cross join lateral (select n.custom_id, n.accepted_at from notification n where n.id = q.notification_id
+             and ${withinMonths(month, 'n.id')} offset 0) n
+           where d.account_id = q.account_id and d.mode = q.mode`,
     values: [
       questions.map(question => question.notification),
       questions.map(question => question.channel),
