@@ -20,7 +20,7 @@ const { values } = parseArgs({
   },
 })
 const CONNECTIONS = 20
-/** As many as a lane has under way. */
+/** Two for each connection: with more it is slower. */
 const AT_ONCE = 40
 const WARM_UP = 200
 

@@ -1,7 +1,7 @@
 import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/database/keys.js'
 import { openLog } from '../src/app/log.js'
-import { startWorker } from '../src/app/worker/worker.js'
+import { startWorker, yieldToAnswers } from '../src/app/worker/worker.js'
 import { openPool } from '../src/store/postgres.js'
 import { countQueries } from './query-count.js'
 
@@ -10,6 +10,7 @@ const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'worker')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
 countQueries(pool)
+yieldToAnswers()
 const worker = await startWorker({
   config,
   keys: loadKeys(config, false),

@@ -193,13 +193,13 @@ export const threadData = <Data>(): Data => workerData.data as Data
 
 /** In a thread: answers every question. `own` lists the parts of an answer that are handed over instead of copied. */
 export function answerQuestions<Question, Answer>(
-  answer: (question: Question) => Answer,
+  answer: (question: Question) => Answer | Promise<Answer>,
   own: (answer: Answer) => readonly Transferable[] = () => [],
 ): void {
   const port = parentPort!
-  port.on('message', ({ id, question }: { id: number; question: Question }) => {
+  port.on('message', async ({ id, question }: { id: number; question: Question }) => {
     try {
-      const given = answer(question)
+      const given = await answer(question)
       port.postMessage({ id, answer: given } satisfies Reply<Answer>, own(given))
     } catch (error) {
       port.postMessage({ id, bug: String((error as Error).stack ?? error) } satisfies Reply<Answer>)

@@ -8,6 +8,7 @@ import { printShop, printShopProvider } from '../../src/channels/letter/print-sh
 import { twilio, twilioProvider } from '../../src/channels/voice/twilio.js'
 import type { VoiceMessage } from '../../src/channels/voice/voice-message.js'
 import type { Queue } from '../../src/domain/queue.js'
+import { packContent } from '../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
@@ -101,6 +102,7 @@ async function open(wiring: ChannelWiring<LetterMessage> | ChannelWiring<VoiceMe
     pool,
     clock: Date.now,
     recorder,
+    pack: packContent,
     simulatorUrl: null,
     hasCarriers: true,
     leaseMs: 30_000,

@@ -7,6 +7,7 @@ import { cloud } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Queue } from '../../src/domain/queue.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'
+import { packContent } from '../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
@@ -56,6 +57,7 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
     pool: database.pool,
     clock: Date.now,
     recorder,
+    pack: packContent,
     simulatorUrl: null,
     hasCarriers: true,
     leaseMs: 30_000,

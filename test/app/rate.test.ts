@@ -4,6 +4,7 @@ import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
 import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Queue } from '../../src/domain/queue.js'
+import { packContent } from '../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wakes } from '../../src/runtime/wake.js'
@@ -37,6 +38,7 @@ function node() {
     pool: database.pool,
     clock: Date.now,
     recorder,
+    pack: packContent,
     simulatorUrl: null,
     hasCarriers: true,
     leaseMs: 30_000,

@@ -7,6 +7,7 @@ import type { SentContent } from '../../src/domain/delivery/sent-content.js'
 import type { Queue } from '../../src/domain/queue.js'
 import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
+import { packContent } from '../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import type { EngineTiming } from '../../src/engine/timing.js'
@@ -114,6 +115,7 @@ export function startTestWorker(
         clock: Date.now,
         ...laneQueue(pool, { onError: () => {} }),
         record: change => recorder.record(change),
+        pack: packContent,
         prepare: prepareParcel,
         onError: () => {},
         ...options,

@@ -47,6 +47,7 @@ export interface LaneParts {
   askedForAll?: () => number
   clock: Clock
   recorder: Recorder
+  pack: LaneOptions<unknown>['pack']
   simulatorUrl: string | null
   /** The simulated carrier of a channel; null: there is no simulator, or it has none. */
   simulatorAddress(name: string): Promise<URL | null>
@@ -178,7 +179,20 @@ function claimInTurn(
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  { pool, openMonths, askedForAll, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
+  {
+    pool,
+    openMonths,
+    askedForAll,
+    clock,
+    recorder,
+    pack,
+    leaseMs,
+    timing = {},
+    trace,
+    onError,
+    onFailed,
+    traceAttempt,
+  }: LaneParts,
   { mode, simulated, url, world, provider, rank, carriers, identity }: ReturnType<typeof planLanes<Message>>[number],
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
@@ -211,6 +225,7 @@ async function openLane<Message>(
     clock,
     ...laneQueue(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
     record: recorder.record,
+    pack,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),
     ...(wiring.suppresses === undefined ? {} : { suppresses: wiring.suppresses }),

@@ -10,6 +10,7 @@ import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
 import { StoreUnavailable } from '../../domain/errors.js'
 import type { Queue } from '../../domain/queue.js'
+import { createContentPacker } from '../../engine/deliver/content-packer.js'
 import type { Lane } from '../../engine/deliver/lane.js'
 import type { LaneOptions } from '../../engine/deliver/lane-options.js'
 import { startLanes } from '../../engine/deliver/worker.js'
@@ -63,7 +64,6 @@ export interface WorkerParts {
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
-const _HOUR = 60 * MINUTE
 /** One connection renews leases, the other takes over expired ones. */
 const LEASE_CONNECTIONS = 2
 
@@ -127,12 +127,14 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   // An operator may put an old delivery back into the queue: the months are looked for again every minute.
   let openMonths = await readOpenMonths(pool)
   const tracing = openTracing(config, 'worker', log)
+  const packer = createContentPacker()
   const onFailed: LaneParts['onFailed'] = attempt => log.warn(attempt, 'an attempt failed')
   const parts: LaneParts = {
     ...context,
     openMonths: () => openMonths,
     askedForAll: () => wakes.rounds,
     recorder,
+    pack: packer.pack,
     leaseMs,
     timing,
     trace,
@@ -216,7 +218,13 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await running.stop()
       await deliverer.stop()
       const closing = [...opened.map(({ delivery }) => delivery), ...previews.values()]
-      await Promise.all([listener.close(), upkeep.stop(), templates.close(), ...closing.map(part => part.close?.())])
+      await Promise.all([
+        listener.close(),
+        upkeep.stop(),
+        templates.close(),
+        packer.close(),
+        ...closing.map(part => part.close?.()),
+      ])
       const isWhole = await evidence.finish().catch(error => {
         onError(error, 'the end of the log of events')
         return false

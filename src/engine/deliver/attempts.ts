@@ -16,7 +16,6 @@ import { eventOf, type KeptBack } from './contact-gate.js'
 import { afterFailure, afterRefusal } from './failed-attempt.js'
 import { type Flight, internalError, sendInTime } from './flight.js'
 import type { LaneOptions } from './lane-options.js'
-import { packContent } from './pack-content.js'
 
 /** No answer may silence a carrier for longer. */
 const MAX_PAUSE_MS = 5 * 60_000
@@ -30,6 +29,8 @@ interface AttemptParts<Message> {
   meter: CallMeter
   /** The carrier asked for it: the lane claims nothing meanwhile. */
   pause(ms: number): void
+  /** The carrier has the message of this flight: the lane may send the next one while this one is recorded. */
+  taken(held: Flight): void
   /** Gives a message that the carrier cannot carry to another lane or back to the queue; false: the message stays here. */
   passOn(claim: Claim, message: Message): Promise<boolean>
 }
@@ -130,6 +131,7 @@ export class Attempts<Message> {
     trace?.('answered')
     this.#called(held, 'sent', started)
     this.#parts.breaker.succeeded()
+    this.#parts.taken(held)
     const { answer, facts } = receipt
     const data = { carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
     const content = await this.#keep(message)
@@ -155,7 +157,7 @@ export class Attempts<Message> {
   async #keep(message: Message): Promise<PackedContent | null> {
     try {
       const content = this.#options.carrier.contentOf(message)
-      return content && (await packContent(content))
+      return content && (await this.#options.pack(content))
     } catch (error) {
       this.#options.onError(error, 'a message that was sent could not be kept')
       return null

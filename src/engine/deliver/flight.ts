@@ -11,6 +11,8 @@ export interface Flight extends Lease {
   span?: AttemptSpan | undefined
   /** Whether the delivery belongs to a batch. */
   bulk: boolean
+  /** The carrier has the message, and the outcome is being recorded. */
+  isTaken: boolean
 }
 
 export const flightOf = ({ notification, owner, bulk = false }: Claim, heldUntil: number, span?: AttemptSpan): Flight => ({
@@ -20,6 +22,7 @@ export const flightOf = ({ notification, owner, bulk = false }: Claim, heldUntil
   abort: new AbortController(),
   span,
   bulk,
+  isTaken: false,
 })
 
 /** Sends, and aborts the send when its time or its lease is over: from then on another worker may send the same message. */

@@ -10,6 +10,7 @@ import type { HeldDelivery, Taker } from '../../store/delivery/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/delivery/claims.js'
 import type { EngineTiming } from '../timing.js'
 import type { ContactGate } from './contact-gate.js'
+import type { ContentPacker } from './content-packer.js'
 import type { FailureNote } from './failed-attempt.js'
 
 /** The spans of one attempt, where traces are switched on. */
@@ -56,6 +57,8 @@ export interface LaneOptions<Message> {
   /** Puts everything back that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
   record: Recorder['record']
+  /** Makes of a message that left what is stored of it. */
+  pack: ContentPacker['pack']
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   /** Says whether a message may leave now. Lanes to a real carrier of a channel with rules of contact have it. */

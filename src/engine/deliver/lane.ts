@@ -47,6 +47,8 @@ export class Lane<Message> {
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
   #asked = 0
+  /** Flights that the carrier took: they wait for their record alone. */
+  #taken = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
   #onRoomForBatches = (): void => {}
@@ -77,6 +79,11 @@ export class Lane<Message> {
       meter,
       pause: ms => {
         this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms)
+      },
+      taken: held => {
+        held.isTaken = true
+        this.#taken++
+        this.#tellRoom()
       },
       passOn: async (claim, message) => this.#cannotCarry(message) && this.#passToAnotherLane(claim, message),
     })
@@ -134,23 +141,28 @@ export class Lane<Message> {
     return this.#lost.putBack()
   }
 
+  /** Places that are taken: a delivery leaves its place when the carrier has its message, and is recorded while the next ones are sent. */
   get #busy(): number {
-    return this.#flights.size + this.#asked
+    return this.#flights.size - this.#taken + this.#asked
   }
 
   get #room(): number {
-    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : this.#options.concurrency) - this.#busy)
+    const { concurrency } = this.#options
+    // As many may wait for their record as may be sent at once: where the database is slow, the lane waits for it.
+    const unrecorded = this.#flights.size + this.#asked
+    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, 2 * concurrency - unrecorded)
   }
 
   get hasRoom(): boolean {
-    return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency * LEAST_ROOM, MAX_CLAIM)
+    const least = this.#busy === 0 ? 1 : Math.min(this.#options.concurrency * LEAST_ROOM, MAX_CLAIM)
+    return this.#room >= least
   }
 
   /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
     let room = places
-    for (const { bulk } of this.#flights.values()) if (bulk) room--
+    for (const { bulk, isTaken } of this.#flights.values()) if (bulk && !isTaken) room--
     return room >= Math.min(places * LEAST_ROOM, MAX_CLAIM) ? room : 0
   }
 
@@ -253,10 +265,15 @@ export class Lane<Message> {
       .finally(() => {
         held.span?.end()
         this.#flights.delete(flight)
-        if (this.#shouldWake) this.#onRoom()
-        if (this.#leftBatches && this.#roomForBatches > 0) this.#onRoomForBatches()
+        if (held.isTaken) this.#taken--
+        this.#tellRoom()
       })
     this.#flights.set(flight, held)
+  }
+
+  #tellRoom(): void {
+    if (this.#shouldWake) this.#onRoom()
+    if (this.#leftBatches && this.#roomForBatches > 0) this.#onRoomForBatches()
   }
 
   /** A large message waits, claimed and with its lease renewed, until there is memory for it. */

@@ -5,6 +5,7 @@ import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import type { Queue } from '../../../src/domain/queue.js'
 import { Lane } from '../../../src/engine/deliver/lane.js'
+import { packContent } from '../../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
@@ -60,6 +61,7 @@ async function workWith(settleMs: number, script: Script) {
     clock: Date.now,
     ...laneQueue(pool, { onError: () => {} }),
     record: change => recorder.record(change),
+    pack: packContent,
     prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x', render: async () => ({ refused: {} }) }),
     onError: () => {},
   }) as unknown as Lane<unknown>

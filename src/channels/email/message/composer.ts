@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { GroupCommit } from '../../../runtime/group-commit.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
@@ -7,9 +8,10 @@ import type { Frame } from './frame.js'
 import { textFromHtml } from './text.js'
 
 /**
- * Composes large e-mails in threads: 25 MiB of files take 165 ms of processor time and the text of 128 KB of HTML up to 800 ms,
- * which would block the event loop. Small e-mails are composed at once, because a thread would cost more than the work. This
- * module runs on both sides: it starts the threads and is their entry point.
+ * Composes e-mails in threads: 25 MiB of files take 165 ms of processor time and the text of 128 KB of HTML up to 800 ms, which would
+ * block the event loop. Small e-mails that are asked for at the same time go to a thread of their own together, because the way into a
+ * thread costs as much as composing one, and large ones must not keep them waiting. This module runs on both sides: it starts the
+ * threads and is their entry point.
  */
 export interface Composer {
   toText(html: string): string | Promise<string>
@@ -21,25 +23,40 @@ export interface Composer {
 type Question = { html: string } | { content: string; frame: Frame } | { message: EmailMessage }
 type Answer = string | Enclosed | Uint8Array
 
-/** About 4 ms of work; a thread adds 0.1 ms. */
+/** About 4 ms of work. */
 const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
+const MAX_GROUP = 64
 const PURPOSE = 'carteiro-composer'
 
 export function createComposer(threads = availableParallelism() - 1): Composer {
-  const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads })
+  const open = (count: number) =>
+    new ThreadPool<readonly Question[], readonly Answer[]>({ file: import.meta.url, purpose: PURPOSE, threads: count })
+  const [forSmall, forLarge] = [open(1), open(threads)]
+  const groups = new GroupCommit<Question, Answer>({
+    write: group => forSmall.ask(group),
+    // One that cannot be composed must not take others along.
+    isItemFault: () => true,
+    maxItems: MAX_GROUP,
+    parallel: 1,
+    // As many wait as a worker has messages under way.
+    maxWaiting: Number.POSITIVE_INFINITY,
+    overloaded: () => new Error('too many e-mails wait'),
+  })
+  const ask = async (question: Question, isSmall: boolean): Promise<Answer> =>
+    isSmall ? groups.submit(question) : (await forLarge.ask([question]))[0]!
   return {
-    toText: html => (html.length <= SMALL_HTML ? textFromHtml(html) : (pool.ask({ html }) as Promise<string>)),
-    enclose: (content, frame) =>
-      content.length <= SMALL_HTML ? encloseContent(content, frame) : (pool.ask({ content, frame }) as Promise<Enclosed>),
-    compose(message) {
-      if (sizeOf(message) <= SMALL_MESSAGE) return composeEmail(message)
+    toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
+    enclose: (content, frame) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,
+    async compose(message) {
       // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
       requireSafeAddresses(message)
-      return pool.ask({ message }).then(asBuffer)
+      return asBuffer(await ask({ message }, sizeOf(message) <= SMALL_MESSAGE))
     },
-    close: () => pool.close(),
+    async close() {
+      await Promise.all([forSmall.close(), forLarge.close()])
+    },
   }
 }
 
@@ -51,12 +68,17 @@ const asBuffer = (answer: Answer): Buffer => {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
+/** Bytes that can be moved: small ones are parts of a block that others are in, too. */
+const alone = (bytes: Buffer): Uint8Array => (bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes))
+
+function answer(question: Question): Answer {
+  if ('html' in question) return textFromHtml(question.html)
+  return 'content' in question ? encloseContent(question.content, question.frame) : alone(composeEmail(question.message))
+}
+
 if (isThreadOf(PURPOSE)) {
-  answerQuestions<Question, Answer>(
-    question => {
-      if ('html' in question) return textFromHtml(question.html)
-      return 'content' in question ? encloseContent(question.content, question.frame) : composeEmail(question.message)
-    },
-    answer => (answer instanceof Uint8Array ? [answer.buffer as ArrayBuffer] : []),
+  answerQuestions<readonly Question[], readonly Answer[]>(
+    questions => questions.map(answer),
+    answers => answers.flatMap(given => (given instanceof Uint8Array ? [given.buffer as ArrayBuffer] : [])),
   )
 }

@@ -31,7 +31,7 @@ import {
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
-  /** Composes large messages in a thread. By default the event loop composes every message. */
+  /** Composes messages in a thread. By default the event loop composes them. */
   compose?: Composer['compose']
   /** Trusted instead of the system's certificate authorities. */
   ca?: string

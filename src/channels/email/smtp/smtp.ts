@@ -20,7 +20,7 @@ import { SessionPool } from './session-pool.js'
  */
 export interface SmtpOptions {
   signer: Signer | null
-  /** Composes large messages in a thread. By default the event loop composes every message. */
+  /** Composes messages in a thread. By default the event loop composes them. */
   compose?: Composer['compose']
   /** Trusted instead of the system's certificate authorities. */
   ca?: string
@@ -46,8 +46,8 @@ export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
 /** The time-out of a trial of the credentials, which a person waits for. */
 const CHECK_MS = 10_000
 
-/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
-export const MESSAGES_PER_CONNECTION = 2
+/** The next messages are composed when a connection is free, in groups that are large enough. More would wait for a slow server here, where no other worker can take them. */
+export const MESSAGES_PER_CONNECTION = 4
 
 export const smtp: ProviderModule<EmailMessage, SmtpOptions> = {
   create: smtpProvider,

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { type Composer, createComposer } from '../../../../src/channels/email/message/composer.js'
 import { textFromHtml } from '../../../../src/channels/email/message/text.js'
+import { SendError } from '../../../../src/channels/provider.js'
 import { email } from '../messages.js'
 
 function composerForTest(): Composer {
@@ -13,23 +14,29 @@ function composerForTest(): Composer {
 const paragraph = '<p>Seu <b>contrato</b> vence em 30 dias. <a href="https://example.com/a">Regularize</a>.</p>\n'
 const large = email({ attachments: [{ name: 'ação.pdf', bytes: Buffer.alloc(3_000_000, 'carteiro') }] })
 
-test('a small message is composed at once and does not wait for a thread', () => {
+test.each([
+  ['small', paragraph, email()],
+  ['large', paragraph.repeat(500), large],
+])('a %s message has the same bytes as without a thread, at every attempt', async (_, html, message) => {
   const composer = composerForTest()
-  expect(composer.toText(paragraph)).toBe(textFromHtml(paragraph))
-  expect(composer.compose(email())).toEqual(composeEmail(email()))
+  for (let tries = 0; tries < 2; tries++) {
+    expect(await composer.toText(html)).toBe(textFromHtml(html))
+    expect(composeEmail(message).equals(await composer.compose(message))).toBe(true)
+  }
 })
 
-test('a large message has the same bytes as a small one would, at every attempt', async () => {
+test('messages that are asked for at once have each its own bytes, also those of a few bytes', async () => {
   const composer = composerForTest()
-  const html = paragraph.repeat(500)
-  const text = composer.toText(html)
-  expect(text).toBeInstanceOf(Promise)
-  expect(await text).toBe(textFromHtml(html))
-  for (let tries = 0; tries < 2; tries++) {
-    const raw = composer.compose(large)
-    expect(raw).toBeInstanceOf(Promise)
-    expect(composeEmail(large).equals(await raw)).toBe(true)
-  }
+  const messages = Array.from({ length: 200 }, (_, number) => email({ subject: `Aviso ${number}`, html: 'x'.repeat(number) }))
+  const composed = await Promise.all(messages.map(message => composer.compose(message)))
+  expect(composed.map(String)).toEqual(messages.map(message => String(composeEmail(message))))
+})
+
+test('a message that cannot be composed takes no other along', async () => {
+  const composer = composerForTest()
+  const broken = { ...email(), attachments: null } as unknown as ReturnType<typeof email>
+  const [before, failed, after] = await Promise.allSettled([email(), broken, email()].map(one => composer.compose(one)))
+  expect([before!.status, failed!.status, after!.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
 test('a large message does not block the event loop', async () => {
@@ -41,7 +48,9 @@ test('a large message does not block the event loop', async () => {
   expect(done).toEqual(['the rest', 'the large one'])
 })
 
-test('an invalid address is refused before a thread is used', () => {
+test('an invalid address is refused as the error that carriers throw', async () => {
   const composer = composerForTest()
-  expect(() => composer.compose({ ...large, to: 'a@b.com, c@d.com' })).toThrow(/endereço/)
+  const refused = Promise.resolve(composer.compose({ ...large, to: 'a@b.com, c@d.com' }))
+  await expect(refused).rejects.toBeInstanceOf(SendError)
+  await expect(refused).rejects.toThrow(/endereço/)
 })

@@ -1,0 +1,104 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { deferred } from '../../support/deferred.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { send, validSend } from '../../support/requests.js'
+
+/** How many messages a lane has under way, while the carrier or the database is slow. */
+const PLACES = 4
+const SENDS = 12
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+async function acceptAll(): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: SENDS }, () => send(gateway.url, account.token, validSend)))
+  return answers.map(({ body }) => (body as { idEmail: string }).idEmail)
+}
+
+const start = (carrier: ScriptedCarrier, options: TestLane['options'] = {}): void => {
+  worker = startTestWorker(database.pool, [{ carrier, options: { concurrency: PLACES, ...options } }])
+}
+
+const states = async (ids: readonly string[]): Promise<string[]> =>
+  (await database.pool.query('select state from delivery where notification_id = any($1)', [ids])).rows.map(({ state }) => state)
+
+const allDone = (ids: readonly string[]) => expect.poll(() => states(ids)).toEqual(ids.map(() => 'done'))
+
+/** Longer than several looks at the queue: what has not happened by then does not happen by itself. */
+const aWhile = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 400))
+
+test('as many messages as there are places are at the carrier, and no more are claimed', async () => {
+  const answered = deferred()
+  const carrier = new ScriptedCarrier(async () => {
+    await answered.promise
+    return {}
+  })
+  const ids = await acceptAll()
+  start(carrier)
+  await expect.poll(() => carrier.got.length).toBe(PLACES)
+  await aWhile()
+  expect(carrier.got.length).toBe(PLACES)
+  expect((await states(ids)).filter(state => state === 'sending').length).toBe(PLACES)
+  answered.resolve()
+  await allDone(ids)
+  expect(new Set(carrier.got.map(({ notification }) => notification)).size).toBe(SENDS)
+  expect(carrier.got.length).toBe(SENDS)
+})
+
+test('a message that the carrier took leaves its place while it is recorded; the lane waits for a database that records nothing', async () => {
+  const recorded = deferred()
+  const carrier = new ScriptedCarrier()
+  const ids = await acceptAll()
+  let working: TestWorker | undefined
+  const record: NonNullable<TestLane['options']>['record'] = async change => {
+    await recorded.promise
+    return working!.recorder.record(change)
+  }
+  start(carrier, { record })
+  working = worker
+  await expect.poll(() => carrier.got.length).toBe(2 * PLACES)
+  await aWhile()
+  expect(carrier.got.length).toBe(2 * PLACES)
+  recorded.resolve()
+  await allDone(ids)
+  expect(carrier.got.length).toBe(SENDS)
+})
+
+test('a failure keeps its place until it is recorded: the breaker has to know of it first', async () => {
+  const recorded = deferred()
+  const carrier = new ScriptedCarrier(() => Promise.reject(new Error('the carrier broke')))
+  const ids = await acceptAll()
+  start(carrier, {
+    record: async () => {
+      await recorded.promise
+      return 'recorded'
+    },
+  })
+  await expect.poll(() => carrier.got.length).toBe(PLACES)
+  await aWhile()
+  expect(carrier.got.length).toBe(PLACES)
+  recorded.resolve()
+  await worker!.stop()
+  worker = undefined
+  expect(ids.length).toBe(SENDS)
+})
