@@ -128,10 +128,16 @@ class Thread<Question, Answer> {
   #post(): void {
     let posted = 0
     for (const id of this.#unposted) {
-      const { question, transfer } = this.#pending.get(id)!
+      const { question, transfer, reject } = this.#pending.get(id)!
       if (transfer.length > 0 && this.#pending.size > this.#unposted.length - posted) break
-      this.#open().postMessage({ id, question }, transfer)
       posted++
+      try {
+        this.#open().postMessage({ id, question }, transfer)
+      } catch (error) {
+        // It cannot be passed to a thread, or no thread can be started.
+        this.#pending.delete(id)
+        reject(error as Error)
+      }
     }
     if (posted > 0) this.#unposted.splice(0, posted)
   }

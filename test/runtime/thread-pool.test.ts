@@ -68,6 +68,15 @@ test('bytes that are handed over are moved, and are not lost with a thread that 
   ])
 })
 
+test('a question that cannot be passed to a thread fails alone', async () => {
+  const pool = open()
+  const unclonable = { double: () => {} } as unknown as Question
+  const [failed, next] = await Promise.allSettled([pool.ask(unclonable), pool.ask({ double: 2 })])
+  expect(failed).toMatchObject({ status: 'rejected', reason: { name: 'DataCloneError' } })
+  expect(next).toEqual({ status: 'fulfilled', value: 4 })
+  expect(await pool.ask({ double: 3 })).toBe(6)
+})
+
 test('one question more than may be pending is refused with the caller’s error', async () => {
   const pool = open({ maxPending: 2, overloaded: () => new Error('come back') })
   const asked = [pool.ask({ double: 1 }), pool.ask({ double: 2 })]

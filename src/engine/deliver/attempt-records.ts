@@ -39,7 +39,7 @@ export class AttemptRecords<Message> {
     return this.record(claim, fact, { ...more, unresolved: why })
   }
 
-  fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
-    return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.identity, data }
+  fact(claim: Claim, type: Fact['type'], data: Fact['data'], atMs = this.#options.clock()): Fact {
+    return { channel: claim.channel, type, at: new Date(atMs), source: this.#options.identity, data }
   }
 }

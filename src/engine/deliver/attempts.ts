@@ -126,8 +126,10 @@ export class Attempts<Message> {
       const unexpected = (): SendError => internalError('uncertain', 'Erro interno ao falar com a operadora.', error)
       const failure = error instanceof SendError ? error : unexpected()
       if (!failure.untried) this.#called(held, failure.kind, started)
-      return this.#failed(claim, failure, period, failure.kind === 'uncertain' ? await this.#keep(message) : null)
+      return this.#failed(claim, failure, period, message)
     }
+    // Before the message is packed: its event tells when it left.
+    const at = this.#options.clock()
     trace?.('answered')
     this.#called(held, 'sent', started)
     this.#parts.breaker.succeeded()
@@ -137,10 +139,10 @@ export class Attempts<Message> {
     const content = await this.#keep(message)
     await this.#records.record(
       claim,
-      this.#records.fact(claim, takenFact(claim.channel), { ...facts, ...data, ...stated(content) }),
+      this.#records.fact(claim, takenFact(claim.channel), { ...facts, ...data, ...stated(content) }, at),
       {
         ...namesOf(identity, receipt.references),
-        ...(receipt.delivered ? { delivered: this.#records.fact(claim, 'delivered', data) } : {}),
+        ...(receipt.delivered ? { delivered: this.#records.fact(claim, 'delivered', data, at) } : {}),
         ...(content === null ? {} : { content }),
       },
     )
@@ -165,14 +167,15 @@ export class Attempts<Message> {
   }
 
   /**
-   * `period`: of the breaker, when the carrier was called; null: the carrier was not called. `content`: what left, where the outcome is
-   * unknown.
+   * `period`: of the breaker, when the carrier was called; null: the carrier was not called. `message`: what may have left; it is kept where
+   * the outcome is unknown.
    */
-  async #failed(claim: Claim, error: SendError, period: number | null, content: PackedContent | null = null): Promise<void> {
+  async #failed(claim: Claim, error: SendError, period: number | null, message: Message | null = null): Promise<void> {
     const byCarrier = period !== null && error.scope === 'carrier'
     const next = afterFailure(this.#options, claim, error, byCarrier)
     if ('putBackMs' in next) return this.#options.putBack(claim, next.putBackMs)
     if (byCarrier) this.#slowDown(error, period)
+    const content = message !== null && error.kind === 'uncertain' ? await this.#keep(message) : null
     const { data } = next
     // Another carrier, or a later attempt, counts it again. What may have left stays counted.
     const unreached =

@@ -33,15 +33,15 @@ interface Answer {
 /** Larger messages would be copied for longer than it takes to begin with them here, in pieces. */
 const SMALL = 65_536
 const MAX_GROUP = 64
+/** A group takes a few milliseconds. Without a limit, a thread that hangs would keep the outcomes of its group from being recorded. */
+const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-packer'
 const NOTHING = Buffer.alloc(0)
 
 export function createContentPacker(): ContentPacker {
-  const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads: 1 })
+  const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads: 1, limitMs: LIMIT_MS })
   const groups = new GroupCommit<SentContent, PackedContent>({
     write: async group => readAnswer(await askFor(pool, group)),
-    // A content that cannot be packed, or that ends the thread, must not take others along.
-    isItemFault: () => true,
     maxItems: MAX_GROUP,
     parallel: 1,
     // As many wait as a worker has messages under way.
@@ -49,7 +49,9 @@ export function createContentPacker(): ContentPacker {
     overloaded: () => new Error('too many contents wait'),
   })
   return {
-    pack: content => (content.bytes.length > SMALL ? packContent(content) : groups.submit(content)),
+    // What left must be kept, also where the thread ended before it answered.
+    pack: content =>
+      content.bytes.length > SMALL ? packContent(content) : groups.submit(content).catch(() => packContent(content)),
     close: () => pool.close(),
   }
 }

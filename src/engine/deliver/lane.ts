@@ -148,7 +148,7 @@ export class Lane<Message> {
 
   get #room(): number {
     const { concurrency } = this.#options
-    // As many may wait for their record as may be sent at once: where the database is slow, the lane waits for it.
+    // No more than twice as many are without a record: where the database is slow, the lane waits for it.
     const unrecorded = this.#flights.size + this.#asked
     return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, 2 * concurrency - unrecorded)
   }
@@ -161,8 +161,12 @@ export class Lane<Message> {
   /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
-    let room = places
-    for (const { bulk, isTaken } of this.#flights.values()) if (bulk && !isTaken) room--
+    let [room, unrecorded] = [places, 2 * places]
+    for (const { bulk, isTaken } of this.#flights.values()) {
+      if (bulk) unrecorded--
+      if (bulk && !isTaken) room--
+    }
+    room = Math.min(room, unrecorded)
     return room >= Math.min(places * LEAST_ROOM, MAX_CLAIM) ? room : 0
   }
 

@@ -53,3 +53,11 @@ test('a content that cannot be packed takes no other along', async () => {
   const settled = await Promise.allSettled([plain('antes'), broken, plain('depois')].map(packer.pack))
   expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
+
+test('what left is packed also where the thread ends before it answers', async () => {
+  const packer = createContentPacker()
+  const content = plain('Seu contrato vence. '.repeat(100))
+  const packing = packer.pack(content)
+  await packer.close()
+  expect(withoutSalt(await packing)).toEqual(withoutSalt(await packContent(content)))
+})

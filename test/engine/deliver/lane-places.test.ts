@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { takenFact } from '../../../src/channels/registry.js'
+import { packContent } from '../../../src/engine/deliver/pack-content.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -30,8 +32,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function acceptAll(): Promise<string[]> {
-  const answers = await Promise.all(Array.from({ length: SENDS }, () => send(gateway.url, account.token, validSend)))
+async function acceptAll(count = SENDS): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: count }, () => send(gateway.url, account.token, validSend)))
   return answers.map(({ body }) => (body as { idEmail: string }).idEmail)
 }
 
@@ -101,4 +103,25 @@ test('a failure keeps its place until it is recorded: the breaker has to know of
   await worker!.stop()
   worker = undefined
   expect(ids.length).toBe(SENDS)
+})
+
+test('the event of a message tells when the carrier took it, however long it takes to pack it', async () => {
+  const carrier = new ScriptedCarrier()
+  carrier.contentOf = () => ({ type: 'text/plain', extension: 'txt', bytes: Buffer.from('Olá.') })
+  const [id] = await acceptAll(1)
+  let packedFrom = 0
+  start(carrier, {
+    pack: async content => {
+      packedFrom = Date.now()
+      await aWhile()
+      return packContent(content)
+    },
+  })
+  await allDone([id!])
+  const { rows } = await database.pool.query('select at from event where notification_id = $1 and type = $2', [
+    id,
+    takenFact('email'),
+  ])
+  expect(rows).toHaveLength(1)
+  expect(rows[0].at.getTime()).toBeLessThanOrEqual(packedFrom)
 })

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { GroupCommit } from '../../../runtime/group-commit.js'
-import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
+import { answerQuestions, isThreadOf, OutOfTime, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
 import { type Enclosed, encloseContent } from './enclose.js'
@@ -28,24 +28,29 @@ const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
 const MAX_GROUP = 64
+/** A full group takes a quarter of a second, and the largest e-mail a second on a busy machine. What waits behind one that hangs goes on then. */
+const GROUP_LIMIT_MS = 5_000
+const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-composer'
 
 export function createComposer(threads = availableParallelism() - 1): Composer {
-  const open = (count: number) =>
-    new ThreadPool<readonly Question[], readonly Answer[]>({ file: import.meta.url, purpose: PURPOSE, threads: count })
-  const [forSmall, forLarge] = [open(1), open(threads)]
+  const open = (count: number, limitMs: number) =>
+    new ThreadPool<readonly Question[], readonly Answer[]>({ file: import.meta.url, purpose: PURPOSE, threads: count, limitMs })
+  const [forSmall, forLarge] = [open(1, GROUP_LIMIT_MS), open(threads, LIMIT_MS)]
   const groups = new GroupCommit<Question, Answer>({
     write: group => forSmall.ask(group),
-    // One that cannot be composed must not take others along.
-    isItemFault: () => true,
     maxItems: MAX_GROUP,
     parallel: 1,
     // As many wait as a worker has messages under way.
     maxWaiting: Number.POSITIVE_INFINITY,
     overloaded: () => new Error('too many e-mails wait'),
   })
-  const ask = async (question: Question, isSmall: boolean): Promise<Answer> =>
-    isSmall ? groups.submit(question) : (await forLarge.ask([question]))[0]!
+  const askAlone = async (question: Question): Promise<Answer> => (await forLarge.ask([question]))[0]!
+  // One that cannot be composed takes no other along, and a machine that has no thread left composes small ones all the same.
+  const askAgain = (question: Question, error: unknown): Answer | Promise<Answer> =>
+    error instanceof OutOfTime ? askAlone(question) : answer(question)
+  const ask = (question: Question, isSmall: boolean): Promise<Answer> =>
+    isSmall ? groups.submit(question).catch(error => askAgain(question, error)) : askAlone(question)
   return {
     toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
     enclose: (content, frame) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,

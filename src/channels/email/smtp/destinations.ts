@@ -2,7 +2,7 @@ import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { SendError } from '../../provider.js'
 import { isInTransaction, SmtpRefusal } from './reply.js'
 import { Unreachable } from './session.js'
-import { SigningFailed } from './smtp.js'
+import { PreparationFailed } from './smtp.js'
 
 /**
  * Limits and pauses for each mail server that receives mail directly. A server that is slow, silent or throttles delays only its
@@ -64,7 +64,7 @@ export class Destinations {
       this.#recordAnswer(destination)
       return result
     } catch (error) {
-      const isTheirs = error instanceof SendError && !(error instanceof SigningFailed) && !signal.aborted
+      const isTheirs = error instanceof SendError && !(error instanceof PreparationFailed) && !signal.aborted
       throw isTheirs ? this.#recordFailure(name, destination, error) : error
     } finally {
       destination.active--

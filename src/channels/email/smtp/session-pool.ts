@@ -100,7 +100,9 @@ export class SessionPool {
         if (outcome instanceof SendError) reject(outcome)
         else resolve(outcome)
       }
-      const giveUp = (): void => settle(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
+      // Nothing was tried: the messages that hold the connections tell whether the server is to blame.
+      const giveUp = (): void =>
+        settle(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.', { untried: true }))
       const timer = setTimeout(giveUp, this.#settings.waitTimeoutMs)
       signal.addEventListener('abort', giveUp)
       this.#waiters.add(settle)

@@ -139,7 +139,7 @@ export async function handOver(
 }
 
 /** A failure on our side, which does not count against the destination. */
-export class SigningFailed extends SendError {}
+export class PreparationFailed extends SendError {}
 
 /** The bytes of the message, signed if there is a signer. */
 export async function prepare(
@@ -152,12 +152,12 @@ export async function prepare(
   } catch (cause) {
     if (cause instanceof SendError) throw cause
     // The carrier was not involved, so only this message is retried.
-    throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
+    throw new PreparationFailed('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
   if (signer === null) return raw
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
-    throw new SigningFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+    throw new PreparationFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }
 }

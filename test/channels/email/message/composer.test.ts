@@ -39,6 +39,13 @@ test('a message that cannot be composed takes no other along', async () => {
   expect([before!.status, failed!.status, after!.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
+test('a small message is composed also where its thread ends before it answers', async () => {
+  const composer = createComposer(1)
+  const composing = composer.compose(email())
+  await composer.close()
+  expect(composeEmail(email()).equals(await composing)).toBe(true)
+})
+
 test('a large message does not block the event loop', async () => {
   const composer = composerForTest()
   const done: string[] = []
