@@ -107,6 +107,13 @@ test('a backup restores every row, the key, and proofs made before; what was due
   expect(JSON.parse(restored.stdout)).toMatchObject({ held: [{ channel: 'email', count: SENDS - 6 }] })
   expect(readFileSync(join(folder, 'nova', 'master.key'), 'utf8')).toBe(`${'07'.repeat(32)}\n`)
 
+  // The server knows what it got: it plans its first queries for it.
+  const there = new pg.Client({ connectionString: target.ownerUrl })
+  await there.connect()
+  const known = await there.query("select from pg_stats where tablename ~ '^delivery_\\d' and attname = 'notification_id'")
+  await there.end()
+  expect(known.rowCount).toBe(1)
+
   // What the hold and the marks of the copy write; everything else is as it was.
   const touched = [
     'migration',

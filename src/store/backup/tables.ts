@@ -151,6 +151,8 @@ export async function finishTables(db: Queryable, sequences: readonly CopiedSequ
   await queryRows(db, 'update log_head set transaction_id = null, notification_id = null, seq = null, server = null')
 }
 
+/** With statistics of what was restored: without them the server plans for empty tables, until it looks at each of them by itself. */
 export const commitRestoring = async (db: Queryable): Promise<void> => {
+  await queryRows(db, 'analyze')
   await queryRows(db, 'commit')
 }
