@@ -61,6 +61,13 @@ export class ThreadPool<Question, Answer> {
     return idlest.ask(question, transfer)
   }
 
+  /**
+   * Whether every thread has started. Starts those that have not: a caller that need not wait for them can do the work itself meanwhile.
+   */
+  startsOrIsReady(): boolean {
+    return this.#threads.map(thread => thread.startsOrIsReady()).every(Boolean)
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#threads.map(thread => thread.close()))
   }
@@ -83,6 +90,15 @@ class Thread<Question, Answer> {
 
   get load(): number {
     return this.#pending.size
+  }
+
+  startsOrIsReady(): boolean {
+    try {
+      this.#open()
+    } catch {
+      // No thread can be started.
+    }
+    return this.#ready
   }
 
   ask(question: Question, transfer: readonly Transferable[]): Promise<Answer> {

@@ -57,8 +57,8 @@ export class Attempts<Message> {
     if (message === null) return
     if (isRefused(message)) return this.#records.recordFailed(claim, afterRefusal(this.#options, claim, message.refused))
     if (!(await this.#mayContact(claim))) return
-    // A process that was stopped for longer than its lease must not send what another process sends already. Nothing has left, so
-    // a claim that is still valid says so, and one that is not is fenced.
+    // If the lease ended meanwhile, another worker may be sending it already. Nothing has left: the failure is recorded if our claim
+    // still holds, and refused otherwise.
     if (performance.now() >= held.heldUntil)
       return this.#failed(claim, new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.'), null)
     await this.#send(claim, message, held)
@@ -177,7 +177,7 @@ export class Attempts<Message> {
     if (byCarrier) this.#slowDown(error, period)
     const content = message !== null && error.kind === 'uncertain' ? await this.#keep(message) : null
     const { data } = next
-    // Another carrier, or a later attempt, counts it again. What may have left stays counted.
+    // Nothing reached the person, so it is no contact: the next attempt is counted anew. What may have left stays counted.
     const unreached =
       this.#options.contact !== undefined && period !== null && next.type !== 'uncertain' && claim.unknownCount === 0
     const more = unreached ? { ...next.more, unreached } : next.more

@@ -9,7 +9,10 @@ import { packContent } from './pack-content.js'
  * costs as much as packing one. This module runs on both sides: it starts the thread and is its entry point.
  */
 export interface ContentPacker {
+  /** Until the thread has started the event loop packs: a report of the carrier must not overtake the record of its message. */
   pack(content: SentContent): Promise<PackedContent>
+  /** Whether the thread has started; it is started by the first message. */
+  readonly isReady: boolean
   close(): Promise<void>
 }
 
@@ -26,11 +29,11 @@ interface Question {
 
 interface Answer {
   contents: readonly Omit<PackedContent, 'bytes' | 'salt'>[]
-  /** The bytes and the salt of each content; no salt: no bytes. */
+  /** For each content its bytes, then its salt; an empty part: it has no salt. */
   joined: Joined
 }
 
-/** Larger messages would be copied for longer than it takes to begin with them here, in pieces. */
+/** Copying a larger message for the thread would block the event loop for longer than packing it there, which pauses between its pieces. */
 const SMALL = 65_536
 const MAX_GROUP = 64
 /** A group takes a few milliseconds. Without a limit, a thread that hangs would keep the outcomes of its group from being recorded. */
@@ -49,9 +52,14 @@ export function createContentPacker(): ContentPacker {
     overloaded: () => new Error('too many contents wait'),
   })
   return {
-    // What left must be kept, also where the thread ended before it answered.
-    pack: content =>
-      content.bytes.length > SMALL ? packContent(content) : groups.submit(content).catch(() => packContent(content)),
+    get isReady() {
+      return pool.startsOrIsReady()
+    },
+    pack(content) {
+      if (content.bytes.length > SMALL || !pool.startsOrIsReady()) return packContent(content)
+      // What left must be kept, also where the thread ended before it answered.
+      return groups.submit(content).catch(() => packContent(content))
+    },
     close: () => pool.close(),
   }
 }

@@ -124,7 +124,7 @@ async function runGroup(
       onError(error, 'claim')
       return { tookFew: true }
     })
-    // A claim that finds nothing costs as much as another, so there is none to learn that the one before left nothing.
+    // A claim that finds nothing costs as much as another. Where this one left places free, the queue is empty: a signal tells when it is not.
     if (tookFew) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
   }
 }

@@ -60,8 +60,10 @@ export async function writeChecked(
   await execute(db, {
     name: 'write-checked-bulk-lines',
     text: `update bulk_line l set state = case when c.message is null then 'good' else 'rejected' end, error = c.message, error_column = c.column
-           from json_to_recordset($2) as c(line int, message text, "column" text) where l.batch_id = $1 and l.line = c.line`,
-    values: [batch, JSON.stringify(checked.map(({ line, fault }) => ({ line, ...fault })))],
+           from json_to_recordset($2) as c(line int, message text, "column" text)
+           where l.batch_id = $1 and l.line = c.line and l.line > $3 and l.line <= $4`,
+    // The bounds: without them every group of lines may read the whole batch.
+    values: [batch, JSON.stringify(checked.map(({ line, fault }) => ({ line, ...fault }))), from, to],
   })
   return true
 }

@@ -21,7 +21,7 @@ export const readLiveChanges = (db: Queryable, after: string, limit: number): Pr
              select transaction_id, notification_id from event
              where transaction_id > $1::xid8 and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
              order by transaction_id limit $2
-           ) e join notification n on n.id = e.notification_id
+           ) e cross join lateral (select account_id, mode from notification where id = e.notification_id limit 1) n
            order by e.transaction_id`,
     values: [after, limit],
   })

@@ -23,7 +23,7 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
     name: 'find-codes',
     text: `select t.place, l.code
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
-           join link l on l.notification_id = t.notification_id and l.channel = t.channel`,
+           cross join lateral (select code from link where notification_id = t.notification_id and channel = t.channel offset 0) l`,
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
   const codes: (string | null)[] = targets.map(() => null)

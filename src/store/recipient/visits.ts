@@ -35,7 +35,7 @@ export interface VisitedDelivery {
   files: ListedFile[]
 }
 
-/** Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. */
+/** Reads the deliveries of many visits with one query, each by its key (offset 0), also where the server has no statistics; null: there is no such delivery or its data was erased. */
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<Omit<VisitedDelivery, 'target' | 'settings'> & { place: number; settings: StoredSettings }>(db, {
     name: 'find-visited',
@@ -45,8 +45,8 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
              coalesce((select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
                order by f.ordinal) from attachment f where f.notification_id = t.notification_id), '[]') as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
-           join notification n on n.id = t.notification_id
-           join delivery d on d.notification_id = t.notification_id and d.channel = t.channel
+           cross join lateral (select * from notification where id = t.notification_id offset 0) n
+           cross join lateral (select * from delivery where notification_id = t.notification_id and channel = t.channel offset 0) d
            join account a on a.id = n.account_id
            left join lateral (select o.channel, o.confirmed_at from delivery o
                               where o.notification_id = t.notification_id and o.confirmed_at is not null

@@ -3,9 +3,10 @@ import type { PackedContent, SentContent } from '../../../src/domain/delivery/se
 import { type ContentPacker, createContentPacker } from '../../../src/engine/deliver/content-packer.js'
 import { packContent } from '../../../src/engine/deliver/pack-content.js'
 
-function packerForTest(): ContentPacker {
+async function packerForTest(): Promise<ContentPacker> {
   const packer = createContentPacker()
   onTestFinished(() => packer.close())
+  await expect.poll(() => packer.isReady).toBe(true)
   return packer
 }
 
@@ -24,7 +25,7 @@ const withoutSalt = ({ salt, statement: { secret, ...statement }, ...rest }: Pac
 })
 
 test('contents that are packed together are packed as each would be alone', async () => {
-  const packer = packerForTest()
+  const packer = await packerForTest()
   const contents = [
     plain(''),
     plain('Olá.'),
@@ -42,22 +43,33 @@ test('contents that are packed together are packed as each would be alone', asyn
 
 test('the digest of a secret is that of the salt that came with it', async () => {
   const content = plain('Veja a1b2c3d4e5.', { secrets: ['a1b2c3d4e5'] })
-  const [one, other] = await Promise.all([content, content].map(packerForTest().pack))
+  const [one, other] = await Promise.all([content, content].map((await packerForTest()).pack))
   expect(one!.salt!.equals(other!.salt!)).toBe(false)
   expect(one!.statement.secret).not.toBe(other!.statement.secret)
 })
 
 test('a content that cannot be packed takes no other along', async () => {
-  const packer = packerForTest()
+  const packer = await packerForTest()
   const broken = plain('Olá.', { secrets: [null] as unknown as string[] })
   const settled = await Promise.allSettled([plain('antes'), broken, plain('depois')].map(packer.pack))
   expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
 test('what left is packed also where the thread ends before it answers', async () => {
-  const packer = createContentPacker()
+  const packer = await packerForTest()
   const content = plain('Seu contrato vence. '.repeat(100))
   const packing = packer.pack(content)
   await packer.close()
   expect(withoutSalt(await packing)).toEqual(withoutSalt(await packContent(content)))
+})
+
+test('the first message does not wait for the thread to start', async () => {
+  const packer = createContentPacker()
+  onTestFinished(() => packer.close())
+  let isPacked = false
+  void packer.pack(plain('Seu contrato vence. '.repeat(100))).then(() => {
+    isPacked = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  expect([isPacked, packer.isReady]).toEqual([true, false])
 })

@@ -17,6 +17,8 @@ export interface Composer {
   toText(html: string): string | Promise<string>
   enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
   compose(message: EmailMessage): Buffer | Promise<Buffer>
+  /** Whether the thread for small e-mails has started; until then the event loop composes them. The first one starts it. */
+  readonly isReady: boolean
   close(): Promise<void>
 }
 
@@ -28,8 +30,9 @@ const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
 const MAX_GROUP = 64
-/** A full group takes a quarter of a second, and the largest e-mail a second on a busy machine. What waits behind one that hangs goes on then. */
+/** A full group takes a quarter of a second; after this its thread counts as hung, and the next group goes on. */
 const GROUP_LIMIT_MS = 5_000
+/** The largest e-mail takes a second on a busy machine. */
 const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-composer'
 
@@ -46,12 +49,18 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
     overloaded: () => new Error('too many e-mails wait'),
   })
   const askAlone = async (question: Question): Promise<Answer> => (await forLarge.ask([question]))[0]!
-  // One that cannot be composed takes no other along, and a machine that has no thread left composes small ones all the same.
+  // Each e-mail of a group that failed is tried by itself: one that cannot be composed fails alone, and a machine without threads still sends.
   const askAgain = (question: Question, error: unknown): Answer | Promise<Answer> =>
     error instanceof OutOfTime ? askAlone(question) : answer(question)
-  const ask = (question: Question, isSmall: boolean): Promise<Answer> =>
-    isSmall ? groups.submit(question).catch(error => askAgain(question, error)) : askAlone(question)
+  const ask = async (question: Question, isSmall: boolean): Promise<Answer> => {
+    if (!isSmall) return askAlone(question)
+    if (!forSmall.startsOrIsReady()) return answer(question)
+    return groups.submit(question).catch(error => askAgain(question, error))
+  }
   return {
+    get isReady() {
+      return forSmall.startsOrIsReady()
+    },
     toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
     enclose: (content, frame) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,
     async compose(message) {
@@ -73,7 +82,7 @@ const asBuffer = (answer: Answer): Buffer => {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** Bytes that can be moved: small ones are parts of a block that others are in, too. */
+/** Bytes that can be moved to another thread: small Buffers lie in one block with others and are copied out of it first. */
 const alone = (bytes: Buffer): Uint8Array => (bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes))
 
 function answer(question: Question): Answer {

@@ -5,9 +5,10 @@ import { textFromHtml } from '../../../../src/channels/email/message/text.js'
 import { SendError } from '../../../../src/channels/provider.js'
 import { email } from '../messages.js'
 
-function composerForTest(): Composer {
+async function composerForTest(): Promise<Composer> {
   const composer = createComposer(1)
   onTestFinished(() => composer.close())
+  await expect.poll(() => composer.isReady).toBe(true)
   return composer
 }
 
@@ -18,7 +19,7 @@ test.each([
   ['small', paragraph, email()],
   ['large', paragraph.repeat(500), large],
 ])('a %s message has the same bytes as without a thread, at every attempt', async (_, html, message) => {
-  const composer = composerForTest()
+  const composer = await composerForTest()
   for (let tries = 0; tries < 2; tries++) {
     expect(await composer.toText(html)).toBe(textFromHtml(html))
     expect(composeEmail(message).equals(await composer.compose(message))).toBe(true)
@@ -26,28 +27,28 @@ test.each([
 })
 
 test('messages that are asked for at once have each its own bytes, also those of a few bytes', async () => {
-  const composer = composerForTest()
+  const composer = await composerForTest()
   const messages = Array.from({ length: 200 }, (_, number) => email({ subject: `Aviso ${number}`, html: 'x'.repeat(number) }))
   const composed = await Promise.all(messages.map(message => composer.compose(message)))
   expect(composed.map(String)).toEqual(messages.map(message => String(composeEmail(message))))
 })
 
 test('a message that cannot be composed takes no other along', async () => {
-  const composer = composerForTest()
+  const composer = await composerForTest()
   const broken = { ...email(), attachments: null } as unknown as ReturnType<typeof email>
   const [before, failed, after] = await Promise.allSettled([email(), broken, email()].map(one => composer.compose(one)))
   expect([before!.status, failed!.status, after!.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
 test('a small message is composed also where its thread ends before it answers', async () => {
-  const composer = createComposer(1)
+  const composer = await composerForTest()
   const composing = composer.compose(email())
   await composer.close()
   expect(composeEmail(email()).equals(await composing)).toBe(true)
 })
 
 test('a large message does not block the event loop', async () => {
-  const composer = composerForTest()
+  const composer = await composerForTest()
   const done: string[] = []
   const text = Promise.resolve(composer.toText('<ul><li>a'.repeat(14_000))).then(() => done.push('the large one'))
   setTimeout(() => done.push('the rest'), 0)
@@ -56,7 +57,7 @@ test('a large message does not block the event loop', async () => {
 })
 
 test('an invalid address is refused as the error that carriers throw', async () => {
-  const composer = composerForTest()
+  const composer = await composerForTest()
   const refused = Promise.resolve(composer.compose({ ...large, to: 'a@b.com, c@d.com' }))
   await expect(refused).rejects.toBeInstanceOf(SendError)
   await expect(refused).rejects.toThrow(/endereço/)
