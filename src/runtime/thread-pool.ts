@@ -61,11 +61,14 @@ export class ThreadPool<Question, Answer> {
     return idlest.ask(question, transfer)
   }
 
-  /**
-   * Whether every thread has started. Starts those that have not: a caller that need not wait for them can do the work itself meanwhile.
-   */
-  startsOrIsReady(): boolean {
-    return this.#threads.map(thread => thread.startsOrIsReady()).every(Boolean)
+  /** Starts the threads that have not started; otherwise the first question starts one. */
+  start(): void {
+    for (const thread of this.#threads) thread.start()
+  }
+
+  /** Whether every thread has started. While one has not, an answer takes the time of its start, too. */
+  get isReady(): boolean {
+    return this.#threads.every(thread => thread.isReady)
   }
 
   async close(): Promise<void> {
@@ -92,13 +95,16 @@ class Thread<Question, Answer> {
     return this.#pending.size
   }
 
-  startsOrIsReady(): boolean {
+  get isReady(): boolean {
+    return this.#worker !== undefined && this.#ready
+  }
+
+  start(): void {
     try {
       this.#open()
     } catch {
-      // No thread can be started.
+      // The machine has no thread for us. The next question tells its caller.
     }
-    return this.#ready
   }
 
   ask(question: Question, transfer: readonly Transferable[]): Promise<Answer> {

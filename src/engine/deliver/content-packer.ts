@@ -11,7 +11,7 @@ import { packContent } from './pack-content.js'
 export interface ContentPacker {
   /** Until the thread has started the event loop packs: a report of the carrier must not overtake the record of its message. */
   pack(content: SentContent): Promise<PackedContent>
-  /** Whether the thread has started; it is started by the first message. */
+  /** Whether the thread has started. The first small message starts it. */
   readonly isReady: boolean
   close(): Promise<void>
 }
@@ -53,10 +53,12 @@ export function createContentPacker(): ContentPacker {
   })
   return {
     get isReady() {
-      return pool.startsOrIsReady()
+      return pool.isReady
     },
     pack(content) {
-      if (content.bytes.length > SMALL || !pool.startsOrIsReady()) return packContent(content)
+      if (content.bytes.length > SMALL) return packContent(content)
+      pool.start()
+      if (!pool.isReady) return packContent(content)
       // What left must be kept, also where the thread ended before it answered.
       return groups.submit(content).catch(() => packContent(content))
     },

@@ -47,7 +47,7 @@ export class Lane<Message> {
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
   #asked = 0
-  /** Flights that the carrier took: they wait for their record alone. */
+  /** The number of flights that have left their place: the carrier has the message, and only the record is missing. */
   #taken = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}

@@ -35,7 +35,10 @@ export interface VisitedDelivery {
   files: ListedFile[]
 }
 
-/** Reads the deliveries of many visits with one query, each by its key (offset 0), also where the server has no statistics; null: there is no such delivery or its data was erased. */
+/**
+ * Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. offset 0: each is looked up by
+ * its key, also where the server has no statistics.
+ */
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<Omit<VisitedDelivery, 'target' | 'settings'> & { place: number; settings: StoredSettings }>(db, {
     name: 'find-visited',

@@ -17,7 +17,7 @@ export interface Composer {
   toText(html: string): string | Promise<string>
   enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
   compose(message: EmailMessage): Buffer | Promise<Buffer>
-  /** Whether the thread for small e-mails has started; until then the event loop composes them. The first one starts it. */
+  /** Whether the thread for small e-mails has started; until then the event loop composes them. The first one starts the thread. */
   readonly isReady: boolean
   close(): Promise<void>
 }
@@ -54,12 +54,13 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
     error instanceof OutOfTime ? askAlone(question) : answer(question)
   const ask = async (question: Question, isSmall: boolean): Promise<Answer> => {
     if (!isSmall) return askAlone(question)
-    if (!forSmall.startsOrIsReady()) return answer(question)
+    forSmall.start()
+    if (!forSmall.isReady) return answer(question)
     return groups.submit(question).catch(error => askAgain(question, error))
   }
   return {
     get isReady() {
-      return forSmall.startsOrIsReady()
+      return forSmall.isReady
     },
     toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
     enclose: (content, frame) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,

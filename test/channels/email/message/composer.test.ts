@@ -8,6 +8,7 @@ import { email } from '../messages.js'
 async function composerForTest(): Promise<Composer> {
   const composer = createComposer(1)
   onTestFinished(() => composer.close())
+  await composer.compose(email())
   await expect.poll(() => composer.isReady).toBe(true)
   return composer
 }
