@@ -8,6 +8,7 @@ import { listNotifications } from '../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries } from '../src/store/delivery/claims.js'
 import { findStatuses } from '../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../src/store/delivery/open-months.js'
+import { withinMonths } from '../src/store/months.js'
 import { insertAcceptances } from '../src/store/notification/notifications.js'
 import type { Pool } from '../src/store/postgres.js'
 import { median } from './report.js'
@@ -57,7 +58,8 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
   })
   const putBack = () =>
     pool.query(
-      "update delivery set state = 'queued', lease_owner = null, lease_until = null where state = 'sending' and lease_owner = $1",
+      `update delivery set state = 'queued', lease_owner = null, lease_until = null
+       where state = 'sending' and lease_owner = $1 and ${withinMonths(open, 'notification_id')}`,
       [owner],
     )
   const scopeOf = (account: string) => ({ account, mode: 'live' as const })

@@ -332,7 +332,7 @@ create table delivery (
 ) partition by range (notification_id);
 -- Each index holds only the deliveries in one state: finished deliveries cost these indexes nothing.
 create index delivery_queued on delivery (channel, mode, account_id, bulk, due_at) where state = 'queued';
-create index delivery_failover on delivery (channel, mode, due_at) where state = 'queued' and tried is not null;
+create index delivery_failover on delivery (channel, mode, bulk, due_at) where state = 'queued' and tried is not null;
 create index delivery_bound on delivery (channel, mode, bound_carrier, due_at) where state = 'queued' and bound_carrier is not null;
 -- Steps that a date decides on: those of single sends before those of batches, and by account where more are due than can be decided at once.
 create index delivery_waiting on delivery (bulk, due_at) where state = 'waiting' and condition <> 'failed';

@@ -126,6 +126,7 @@ const messages = {
     baseTooLarge: 'A mensagem do lote passa do limite de $limit. Reduza o conteúdo ou os anexos.',
     unknownPlaceholder: 'A mensagem usa {{ $name }}, e o arquivo não tem essa coluna. As colunas são: $columns.',
     batchName: 'O parâmetro name deve ter de 1 a 120 caracteres, sem quebras de linha.',
+    mappingName: 'O nome de um mapeamento deve ter de 1 a 80 caracteres, sem { e sem quebras de linha.',
     // Idempotency
     badIdempotencyKey: 'O cabeçalho Idempotency-Key deve ter de 1 a 255 caracteres visíveis, sem acentos.',
   },

@@ -34,6 +34,7 @@ const warningHeader = {
 const errorMeanings: Record<number, string> = {
   400: 'Requisição inválida; a mensagem diz o campo e a cura.',
   401: 'Token ausente, malformado ou inválido.',
+  402: 'O envio passaria do teto de custo do mês da conta (cost.month.cap). Nada foi gravado.',
   403: 'Sem permissão; a mensagem diz a cura.',
   404: 'Não existe para esta conta, no modo deste token.',
   409: 'Agora não: a mensagem diz o que está em andamento, desligado ou ocupado (um nome de template já usado).',
@@ -43,7 +44,7 @@ const errorMeanings: Record<number, string> = {
   422: 'Idempotency-Key já usado com outro corpo.',
   429: 'Limite de requisições excedido; veja Retry-After.',
   500: 'Erro interno.',
-  503: 'Indisponível por um instante, e nada foi gravado; veja Retry-After.',
+  503: 'Indisponível, e nada foi gravado; com Retry-After, por um instante.',
   504: 'Não se sabe se o pedido foi gravado; a mensagem diz como descobrir.',
 }
 
@@ -149,7 +150,7 @@ function documented(schema: FastifySchema, url: string, method: string): Fastify
   if (schema.body !== undefined) errors.push(408, 413)
   if (method !== 'GET') errors.push(504)
   if (url.includes(':')) errors.push(404)
-  if (url === '/gw/email') errors.push(403, 409, 422)
+  if (url === '/gw/email') errors.push(402, 403, 409, 422)
   if (/^\/gw\/webhooks(\/listen|\/:id\/(test|replay))?$/.test(url)) errors.push(409)
   if (/^\/gw\/templates(\/:id)?$/.test(url) && (method === 'POST' || method === 'PUT')) errors.push(409)
   if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)

@@ -21,6 +21,9 @@ export interface ThreadPoolOptions {
   overloaded?(): Error
 }
 
+/** On a busy machine a thread takes seconds to start. One that never does must not keep its questions for ever. */
+const LONGEST_START_MS = 60_000
+
 export class OutOfTime extends Error {
   constructor(purpose: string) {
     super(`an answer of ${purpose} took longer than it may`)
@@ -129,18 +132,18 @@ class Thread<Question, Answer> {
     await worker?.terminate()
   }
 
-  /** Limits the time of the oldest question: that is the one that is being answered. */
+  /** Limits the start of the thread, then the time of the oldest question: that is the one that is being answered. */
   #watch(): void {
     const { limitMs, purpose } = this.#options
     clearTimeout(this.#limit)
-    // On a busy machine a thread takes seconds to start, for which no question is to blame.
-    if (limitMs === undefined || this.#pending.size === 0 || !this.#ready) return
+    const longestMs = this.#ready ? limitMs : LONGEST_START_MS
+    if (longestMs === undefined || this.#pending.size === 0) return
     this.#limit = setTimeout(() => {
       const worker = this.#worker
       this.#replace(new OutOfTime(purpose))
       // Nothing else ends a computation.
       void worker?.terminate()
-    }, limitMs).unref()
+    }, longestMs).unref()
   }
 
   /**

@@ -6,7 +6,7 @@ import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
-import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome } from './outcome.js'
+import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unsignedOutcome } from './outcome.js'
 
 export interface DelivererOptions extends QueueLimits {
   clock: Clock
@@ -116,13 +116,8 @@ export class Deliverer {
       trace?.('claimed')
       // The lease was lost while the bodies were rendered.
       if (!this.#held.has(message)) continue
-      const secrets = secretsByEndpoint.get(message.endpoint)!
-      if (secrets === null) {
-        this.#held.delete(message)
-        continue
-      }
       const queue = this.#queueOf(message.endpoint)
-      queue.add({ claim: message, body: bodies[index]!, secrets })
+      queue.add({ claim: message, body: bodies[index]!, secrets: secretsByEndpoint.get(message.endpoint)! })
       queues.add(queue)
     }
     for (const queue of queues) this.#pump(queue)
@@ -136,7 +131,7 @@ export class Deliverer {
     return { capacity: initialCapacity(this.#options), endpoints, perScope: MAX_HELD_PER_SCOPE, scopes }
   }
 
-  /** A secret that cannot be decrypted is reported and stops only its own endpoint, until the lease expires. */
+  /** null: the secret cannot be decrypted. */
   #openSecrets(claim: WebhookClaim): KeyObject[] | null {
     try {
       return this.#options.unseal(claim).map(secret => createSecretKey(secret))
@@ -215,6 +210,7 @@ export class Deliverer {
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
+    if (secrets === null) return unsignedOutcome(claim, fence, new Date(at), rules)
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Carteiro-Webhooks/1.0',

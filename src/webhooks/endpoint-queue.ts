@@ -5,7 +5,8 @@ export interface QueuedMessage {
   claim: WebhookClaim
   /** null: the event's data was erased. */
   body: string | null
-  secrets: KeyObject[]
+  /** null: the endpoint's secret does not open. */
+  secrets: KeyObject[] | null
 }
 
 export interface QueueLimits {

@@ -76,6 +76,12 @@ export function erasedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date
   return { ...failure, posted: false, changesHealth: false, settlement }
 }
 
+/** The outcome of a message that cannot be signed. Its endpoint counts as failing, so that its other messages wait. */
+export function unsignedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
+  const reason = new Error('O segredo deste webhook não abre com a chave mestra deste servidor. Gere outro segredo para ele.')
+  return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false }
+}
+
 function explainStatus(status: number): string {
   if (status >= 300 && status < 400) return `O servidor respondeu ${status}: redirecionamentos não são seguidos. Corrija a url.`
   return status === 410

@@ -117,6 +117,19 @@ test('what is not sent after all gives back what it had bound, and a second call
   expect(await committedOf(account)).toBeCloseTo(1.2)
 })
 
+test('what was given back a moment ago is room at once', async () => {
+  const account = await createAccount(pool, { settings: { 'cost.month.cap': 1 } })
+  await setPrice(pool, { channel: 'sms', carrier: '', price: 0.6 })
+  const body = { ...validSend, sms: { number } }
+  const { idEmail } = (await send(gateway.url, account.token, body)).body as { idEmail: string }
+  expect((await send(gateway.url, account.token, body)).status).toBe(402)
+  await request(`${gateway.url}/regua-notificacao/finalizar/${idEmail}`, { token: account.token })
+  await expect.poll(() => committedOf(account)).toBeCloseTo(0)
+  expect((await send(gateway.url, account.token, sms)).status).toBe(200)
+  expect((await send(gateway.url, account.token, sms)).status).toBe(402)
+  expect(await committedOf(account)).toBeCloseTo(0.6)
+})
+
 test('a repeated request binds nothing twice', async () => {
   const account = await createAccount(pool, { settings: { 'cost.month.cap': 10 } })
   await setPrice(pool, { channel: 'sms', carrier: '', price: 0.3 })

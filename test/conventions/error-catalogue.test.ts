@@ -17,7 +17,8 @@ test('docs/erros.md has every message that a request can be refused with', async
 Toda recusa tem o mesmo corpo: \`{"statusCode": 400, "message": "…", "error": "Bad Request"}\`. A mensagem diz o campo e o que fazer. Em *itálico*, o que muda
 de um caso para o outro. O nome é o do código-fonte; não vai na resposta. As do console estão aqui também.
 
-Um 500 diz só \`Internal Server Error\`: o motivo está no registro do servidor, com o \`x-request-id\` da resposta. 429 e 503 trazem \`Retry-After\`.
+Um 500 diz só \`Internal Server Error\`: o motivo está no registro do servidor, com o \`x-request-id\` da resposta. 429 traz \`Retry-After\`, e 503 também, menos onde
+esperar não resolve (\`simulatorOff\`, \`fileDamaged\`, \`simulatorAway\`).
 `
   await expect([head, ...sections].join('\n')).toMatchFileSnapshot(`${ROOT}/docs/erros.md`)
 })

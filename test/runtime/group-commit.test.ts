@@ -5,6 +5,7 @@ import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept/accept.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/runtime/group-commit.js'
+import { setPrice } from '../../src/store/accounts/costs.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { type Deferred, deferred } from '../support/deferred.js'
 import { createAccount, gatewayForTest, type TestAccount } from '../support/gateway.js'
@@ -367,6 +368,32 @@ describe('accepting sends', () => {
     expect(tries).toBe(2)
     expect((await countRows(database.pool)).notification! - before.notification!).toBe(1)
     expect(await readStored(database.pool, (answer.body as { idEmail: string }).idEmail)).not.toBe(null)
+  })
+
+  test('a first attempt with a key that commits late, during the second one, is no repetition, and its cost stays bound', async () => {
+    let late: Promise<unknown> = Promise.resolve()
+    let tries = 0
+    const gateway = await start(store => ({
+      findWritten: async ids => {
+        const found = await store.findWritten(tries === 1 ? [] : ids)
+        await late
+        return found
+      },
+      insertAcceptances: async group => {
+        if (++tries > 1) return store.insertAcceptances(group)
+        late = store.insertAcceptances(group)
+        throw new StoreUnavailable(new Error('timeout'), { maybeCommitted: true })
+      },
+    }))
+    const { id, token } = await createAccount(database.pool, { settings: { 'cost.month.cap': 1 } })
+    await setPrice(database.pool, { channel: 'email', carrier: '', price: 0.6 })
+    onTestFinished(() => setPrice(database.pool, { channel: 'email', carrier: '', price: 0 }))
+    const answer = await send(gateway.url, token, validSend, { 'idempotency-key': 'tarde' })
+    expect([answer.status, answer.headers.get('idempotency-replayed'), tries]).toEqual([200, null, 2])
+    const bound = await database.pool.query('select committed::float8 from cost_month where account_id = $1', [id])
+    expect(bound.rows).toEqual([{ committed: 0.6 }])
+    expect((await database.pool.query('select from cost_tally where account_id = $1', [id])).rows).toEqual([])
+    expect((await send(gateway.url, token, validSend)).status).toBe(402)
   })
 
   test('a database that stays unavailable is 503 after the timeout, and nothing is stored', async () => {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ThreadPool, type ThreadPoolOptions } from '../../src/runtime/thread-pool.js'
 import { FILE, PURPOSE, type Question } from './thread-answers.js'
 
@@ -35,6 +35,20 @@ test('an answer that takes too long fails alone; the questions behind it are ans
   await expect(hanging).rejects.toMatchObject({ name: 'OutOfTime' })
   expect(await behind[0]).toBe(8)
   expect(await behind[1]).not.toBe(before)
+})
+
+test('a thread that never starts fails its question after a while, and the next question opens another', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  // This file answers no questions, so a thread that runs it never says that it is ready.
+  const pool = open({ file: new URL('thread-silence.js', FILE).href })
+  const [first, second] = [pool.ask({ double: 1 }), pool.ask({ double: 2 })].map(asked =>
+    expect(asked).rejects.toMatchObject({ name: 'OutOfTime' }),
+  )
+  vi.advanceTimersByTime(60_000)
+  await first
+  vi.advanceTimersByTime(60_000)
+  await second
 })
 
 test('a thread that fills its heap dies alone, with the question that did it', async () => {

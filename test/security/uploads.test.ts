@@ -56,7 +56,7 @@ test('150 callbacks that stall before their last byte hold a few bodies, not all
   const body = Buffer.alloc(size - 1, 'x')
   const before = process.memoryUsage().arrayBuffers
   const callers = Array.from({ length: 150 }, () => stall(head, body))
-  // Of one address 64 wait for room and a few hold their bodies; the others are refused.
+  // 32 callers of one address wait for room and a few hold their bodies; the others are refused.
   await expect
     .poll(() => callers.filter(({ answer }) => answer().startsWith('HTTP/1.1 503 ')).length, { timeout: 30_000 })
     .toBeGreaterThan(70)

@@ -6,6 +6,7 @@ import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from 
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { monthOfId, monthsOfIds } from '../../src/store/months.js'
+import { type Settlement, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
 import { readPlans } from '../support/plans.js'
@@ -42,6 +43,12 @@ async function store(account: string, state: string, at: Date): Promise<string> 
     [id, account, state],
   )
   return id
+}
+
+const settlement: Settlement = {
+  ...{ message: randomUUID(), owner: randomUUID(), attempt: 1, state: 'done' as const, delayMs: null },
+  ...{ url: 'https://example.com', version: 'v2' as const, at: new Date(), durationMs: 1, status: 200 },
+  ...{ error: null, responseHeaders: null, responseBody: null },
 }
 
 const question = (more: Partial<ClaimQuestion> = {}): ClaimQuestion => ({
@@ -190,6 +197,14 @@ test('a lookup goes by the key, also in a month without statistics: a new one, o
   const conditions = found!.plan.split('\n').filter(line => line.includes('Index Cond'))
   expect(conditions.length, found!.plan).toBe(2)
   for (const condition of conditions) expect(condition, found!.plan).toContain('= q.notification_id')
+})
+
+test('webhooks that are settled are looked up by their key, also in a table without statistics', async () => {
+  const [found] = await readPlans(pool, async () => void (await settleMessages(pool, [settlement])))
+  const lines = found!.plan.split('\n')
+  const scans = lines.flatMap((line, at) => (/Scan .*\bon webhook_message\b/.test(line) ? [lines[at + 1]!] : []))
+  expect(scans.length, found!.plan).toBeGreaterThan(0)
+  for (const condition of scans) expect(condition, found!.plan).toMatch(/id = ANY/)
 })
 
 test('ids that nobody gave have no month of their own: plans for made-up ones would fill the server', () => {

@@ -155,10 +155,19 @@ test('endpoints with a silent name server do not delay the others', async () => 
 })
 
 test('the lease of a message that a worker gave up expires, however long the worker is busy with others', async () => {
-  const silent = await receiverForTest(() => {})
-  const { ids } = await endpointsWith(1, [silent.url, silent.url])
+  const [silent, healthy] = [await receiverForTest(() => {}), await receiverForTest()]
+  const { ids } = await endpointsWith(1, [silent.url, healthy.url])
   const [busy, broken] = ids as [string, string]
-  await database.pool.query("update webhook_endpoint set secret = '\\x00' where id = $1", [broken])
+  // Its outcome cannot be written.
+  await database.asOwner(`
+    create function refuse_outcome() returns trigger language plpgsql as $$ begin
+      raise exception 'bad' using errcode = '23514', constraint = 'made_up';
+    end $$;
+    create trigger refuse_outcome before update on webhook_message for each row
+      when (new.endpoint_id = '${broken}' and new.state = 'done') execute function refuse_outcome()`)
+  onTestFinished(
+    async () => void (await database.asOwner('drop trigger refuse_outcome on webhook_message; drop function refuse_outcome')),
+  )
   const deliverer = startTestDeliverer(database.pool, { leaseMs: 1_200, timing: { ...QUICK, timeoutMs: 60_000 } })
   onTestFinished(async () => {
     await silent.close()
@@ -174,6 +183,26 @@ test('the lease of a message that a worker gave up expires, however long the wor
   await expect.poll(() => isAborted(broken), { interval: 20 }).toBe(true)
   expect(silent.got).toHaveLength(1)
   expect(await isAborted(busy)).toBe(false)
+})
+
+test('a message whose endpoint has a secret that does not open fails by the plan, and says so; the others go', async () => {
+  const receiver = await receiverForTest()
+  const { ids } = await endpointsWith(1, [receiver.url, receiver.url])
+  await database.pool.query("update webhook_endpoint set secret = '\\x00' where id = $1", [ids[0]])
+  const deliverer = startTestDeliverer(database.pool, { timing: QUICK })
+  onTestFinished(() => deliverer.stop())
+  const logged = async (endpoint: string) =>
+    (await database.pool.query('select status, error from webhook_attempt where endpoint_id = $1 order by id', [endpoint])).rows
+  await expect.poll(() => logged(ids[1]!)).toEqual([{ status: 204, error: null }])
+  await expect.poll(async () => (await logged(ids[0]!)).length).toBeGreaterThan(1)
+  for (const attempt of await logged(ids[0]!))
+    expect(attempt).toEqual({
+      status: null,
+      error: 'O segredo deste webhook não abre com a chave mestra deste servidor. Gere outro segredo para ele.',
+    })
+  expect(receiver.got).toHaveLength(1)
+  const { rows } = await database.pool.query('select failures > 0 as failing from webhook_endpoint where id = $1', [ids[0]])
+  expect(rows).toEqual([{ failing: true }])
 })
 
 test('an outcome and what it says about the endpoint are written together, or not at all', async () => {

@@ -45,7 +45,7 @@ export const voiceSettings: SettingsTable<VoiceSettings> = {
 }
 
 export interface VoiceConfig extends ChannelConfig {
-  /** The days for which recordings of calls are kept; null: without end. */
+  /** The days for which recordings of calls are kept; null: as long as the terms of their account say. */
   recordingDays: number | null
 }
 

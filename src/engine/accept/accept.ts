@@ -272,7 +272,11 @@ async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retr
     try {
       let written = retry ? await store.findWritten(ids) : new Set<string>()
       // The group is one statement: if one row exists, the whole group was committed.
-      if (written.size === 0) written = await store.insertAcceptances(lost === null ? group : group.map(asPlanned))
+      if (written.size === 0) {
+        written = await store.insertAcceptances(lost === null ? group : group.map(asPlanned))
+        // What this write left out may be there already: it waited for the lost one to end, and found its keys and lines taken.
+        if (retry && written.size < ids.length) written = new Set([...written, ...(await store.findWritten(ids))])
+      }
       return ids.map(id => written.has(id))
     } catch (error) {
       // A collision with our own ids means that the first try committed while the second one was on its way.

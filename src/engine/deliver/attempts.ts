@@ -174,7 +174,8 @@ export class Attempts<Message> {
     const byCarrier = period !== null && error.scope === 'carrier'
     const next = afterFailure(this.#options, claim, error, byCarrier)
     if ('putBackMs' in next) return this.#options.putBack(claim, next.putBackMs)
-    if (byCarrier) this.#slowDown(error, period)
+    if (period !== null && isAnswerAboutMessage(error)) this.#parts.breaker.succeeded()
+    else if (byCarrier) this.#slowDown(error, period)
     const content = message !== null && error.kind === 'uncertain' ? await this.#keep(message) : null
     const { data } = next
     // Nothing reached the person, so it is no contact: the next attempt is counted anew. What may have left stays counted.
@@ -192,6 +193,10 @@ export class Attempts<Message> {
     if (kind === 'throttled') this.#parts.pause(Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 }
+
+/** Whether the carrier works, and refused this message alone. */
+const isAnswerAboutMessage = ({ kind, scope, answer, untried }: SendError): boolean =>
+  !untried && answer !== null && (kind === 'permanent' || scope === 'message')
 
 const stated = (content: PackedContent | null): Fact['data'] => (content === null ? {} : { content: content.statement })
 

@@ -47,6 +47,8 @@ export class Lane<Message> {
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
   #asked = 0
+  /** How many of them deliveries of batches may take. */
+  #askedForBatches = 0
   /** The number of flights that have left their place: the carrier has the message, and only the record is missing. */
   #taken = 0
   #others: readonly Lane<unknown>[] = []
@@ -161,7 +163,7 @@ export class Lane<Message> {
   /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
-    let [room, unrecorded] = [places, 2 * places]
+    let [room, unrecorded] = [places - this.#askedForBatches, 2 * places - this.#askedForBatches]
     for (const { bulk, isTaken } of this.#flights.values()) {
       if (bulk) unrecorded--
       if (bulk && !isTaken) room--
@@ -219,7 +221,12 @@ export class Lane<Message> {
     const bulkLimit = this.#roomForBatches
     this.#leftBatches = bulkLimit === 0
     const question = { channel, mode, carrier, rank, limit, bulkLimit, leaseMs, withContent }
-    const claims = await this.#lost.take(owner => claim({ ...question, owner }))
+    this.#askedForBatches += bulkLimit
+    const claims = await this.#lost
+      .take(owner => claim({ ...question, owner }))
+      .finally(() => {
+        this.#askedForBatches -= bulkLimit
+      })
     for (const claimed of claims) {
       const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
       this.#track(held, this.#admit(claimed, held))

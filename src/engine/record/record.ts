@@ -12,7 +12,7 @@ import { lockDueSteps } from '../../store/delivery/due-steps.js'
 import { lockNotifications, readLocked } from '../../store/delivery/locked-deliveries.js'
 import { writeRecords } from '../../store/delivery/records.js'
 import { findStatingEvents } from '../../store/evidence/sent-content.js'
-import { groupTransaction, type Pool, type Queryable } from '../../store/postgres.js'
+import { groupTransaction, isRowFault, isTooSlow, type Pool, type Queryable } from '../../store/postgres.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { attemptKey, ChangeGroup } from './change-group.js'
 import { KeptNotes } from './kept-notes.js'
@@ -81,15 +81,45 @@ export async function promoteDueSteps(
 ): Promise<void> {
   let after: string | undefined
   for (let more = true; more && !signal.aborted; ) {
-    const { steps, next, released, events } = await groupTransaction(pool, async db => {
-      const { notifications, next } = await lockDueSteps(db, limit, after)
-      return { steps: notifications.length, next, ...(await applyChanges(db, clock, [], new Set(notifications))) }
-    })
-    after = next
-    if (released.size > 0) wake.notify(released)
-    // By a clock behind the database's the steps are not due yet: to ask again at once would find the same ones.
-    more = steps === limit && events > 0
+    let notifications: string[] = []
+    try {
+      const { next, released, events } = await groupTransaction(pool, async db => {
+        const due = await lockDueSteps(db, limit, after)
+        notifications = due.notifications
+        return { ...due, ...(await applyChanges(db, clock, [], new Set(notifications))) }
+      })
+      after = next
+      if (released.size > 0) wake.notify(released)
+      // By a clock behind the database's the steps are not due yet: to ask again at once would find the same ones.
+      more = notifications.length === limit && events > 0
+    } catch (error) {
+      if (notifications.length <= 1 || !isOfOne(error)) throw error
+      await promoteInHalves(pool, clock, wake, notifications.sort())
+      more = false
+    }
   }
+}
+
+/** Whether one notification of many may be to blame. */
+const isOfOne = (error: unknown): boolean => isRowFault(error) || isTooSlow(error)
+
+/** Halving leaves the notification alone that cannot be decided on, and decides on the others; then its error is thrown. */
+async function promoteInHalves(pool: Pool, clock: Clock, wake: QueueListener, ids: readonly string[]): Promise<void> {
+  const failures: unknown[] = []
+  const promote = async (some: readonly string[]): Promise<void> => {
+    try {
+      const { released } = await groupTransaction(pool, async db =>
+        applyChanges(db, clock, [], (await lockNotifications(db, some)).free),
+      )
+      if (released.size > 0) wake.notify(released)
+    } catch (error) {
+      if (!isOfOne(error)) throw error
+      if (some.length === 1) failures.push(error)
+      else for (const half of [some.slice(0, some.length >> 1), some.slice(some.length >> 1)]) await promote(half)
+    }
+  }
+  await promote(ids)
+  for (const error of failures) throw error
 }
 
 /**

@@ -6,8 +6,10 @@ import type { CarrierReported } from '../../domain/delivery/change.js'
 import { readReference } from '../../domain/delivery/reference.js'
 import { readTag } from '../../domain/delivery/reference-tag.js'
 import type { Fact } from '../../domain/delivery/transition.js'
+import { StoreUnavailable } from '../../domain/errors.js'
 import { deleteEarlyReport, findTagged, probeEarlyReports } from '../../store/carrier/early-reports.js'
 import type { CarrierReference } from '../../store/carrier/references.js'
+import { isTooSlow } from '../../store/postgres.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import type { CarrierEventParts } from './carrier-events.js'
 import { CARRIER_NOTES } from './kept-notes.js'
@@ -54,14 +56,23 @@ export async function takeEarlyReports(
   const tagged = early.filter(({ reference, report }) => reference === null && tagOf(report) !== undefined)
   const ids = tagged.map(({ id }) => id)
   const unknown = ids.length === 0 ? new Map<string, string[]>() : await findTagged(pool, ids)
+  const failures = new Map<string, unknown>()
   // One after the other: they are recorded in the order in which they came.
   for (const { id, reference, source, report } of early) {
     const known = reference ?? onlyTagged(tagOf(report)?.bits ?? -1, unknown.get(id) ?? [])
-    if (known === null) continue
-    const outcome = await recorder.record(toChange(known, report, source, clock))
-    if (outcome === 'foreign') onForeign(source, report.kind)
-    await deleteEarlyReport(pool, id)
+    // A later report of a message goes after an earlier one.
+    if (known === null || failures.has(known.notification)) continue
+    try {
+      const outcome = await recorder.record(toChange(known, report, source, clock))
+      if (outcome === 'foreign') onForeign(source, report.kind)
+      await deleteEarlyReport(pool, id)
+    } catch (error) {
+      // A database that is away fails all of them. A report that cannot be recorded must not keep the others waiting.
+      if (error instanceof StoreUnavailable && !isTooSlow(error)) throw error
+      failures.set(known.notification, error)
+    }
   }
+  for (const error of failures.values()) throw error
 }
 
 const tagOf = ({ of }: CarrierReport): ReferenceTag | undefined => ('ours' in of ? undefined : of.tag)

@@ -261,7 +261,7 @@ function addMappings(app: FastifyInstance, { pool }: BulkOptions): void {
     '/gw/bulk/mappings/:name',
     route('Salva um mapeamento', wire.mappingSchema, { body: wire.formSchema }),
     async ({ caller, params: { name }, body }) => {
-      if (!/^[^{\0\n\r]{1,80}$/.test(name) || !isStorable(name)) refuse('batchName')
+      if (!/^[^{\0\n\r]{1,80}$/.test(name) || !isStorable(name)) refuse('mappingName')
       await saveMapping(pool, caller, { name, mapping: body.mapping ?? null, base: body.base ?? {} })
       return dataAnswer(wire.mappingToWire((await findMapping(pool, caller, name))!))
     },

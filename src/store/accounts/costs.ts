@@ -65,15 +65,35 @@ export const readCommitted = async (db: Queryable, { account, mode }: Scope, mon
     [account, mode, month],
   ))!.committed
 
+type AskedUnits = readonly { channel: Channel; units: number }[]
+
 /**
  * Binds the estimated cost of a send to the month of its account, unless the cap would be passed; null: it would. Returns the cost of each
- * channel. One statement on one row, so that sends at the same moment cannot pass the cap together. The dearest carrier of a channel
- * counts, because nobody knows yet which one takes the message.
+ * channel. Costs that were given back a moment ago are added to the month before a send is refused.
  */
-export async function bindCost(
+export async function bindCost(pool: Pool, scope: Scope, asked: AskedUnits, cap: number): Promise<Map<Channel, number> | null> {
+  const bound = await tryToBind(pool, scope, asked, cap)
+  if (bound !== null || !(await hasGivenBack(pool, scope))) return bound
+  await sumUsage(pool)
+  return tryToBind(pool, scope, asked, cap)
+}
+
+const hasGivenBack = async (db: Queryable, { account, mode }: Scope): Promise<boolean> =>
+  matchesRow(
+    db,
+    `select from cost_tally where account_id = $1 and mode = $2 and month = date_trunc('month', now() at time zone 'America/Sao_Paulo')
+     having sum(amount) < 0`,
+    [account, mode],
+  )
+
+/**
+ * One statement on one row, so that sends at the same moment cannot pass the cap together. The dearest carrier of a channel counts,
+ * because nobody knows yet which one takes the message.
+ */
+async function tryToBind(
   db: Queryable,
   { account, mode }: Scope,
-  asked: readonly { channel: Channel; units: number }[],
+  asked: AskedUnits,
   cap: number,
 ): Promise<Map<Channel, number> | null> {
   const row = await queryRow<{ fits: boolean; costs: { channel: Channel; cost: number }[] }>(

@@ -189,26 +189,29 @@ export async function findFront(
 }
 
 /**
- * Takes deliveries that another carrier failed to take and that this carrier was not tried for in this round, due or not; and due
- * deliveries that only this carrier may take, because it may have the message already.
+ * Takes deliveries that another carrier failed to take and that this carrier was not tried for in this round, due or not, single sends
+ * before batches; and due deliveries that only this carrier may take, because it may have the message already.
  */
 export async function claimFailovers(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   const queued = `state = 'queued' and channel = $1 and mode = $2 and ${withinMonths(question.months ?? null, 'notification_id')}`
-  const untried = 'bound_carrier is null and tried is not null and $7::smallint <> all(tried)'
+  const others = (bulk: boolean, limit: string): string => `
+        select notification_id from delivery where ${queued} and bulk = ${bulk} and bound_carrier is null and tried is not null
+          and $7::smallint <> all(tried) and not ${isHeld('account_id')}
+        order by due_at limit ${limit} for update skip locked`
   const rows = await claim(db, question, 'claim-failovers', {
     taken: `
       own as (
         select notification_id from delivery where ${queued} and bound_carrier = $6 and due_at <= now() and not ${isHeld('account_id')}
         order by due_at limit $3 for update skip locked
-      ), others as (
-        select notification_id from delivery where ${queued} and ${untried} and not ${isHeld('account_id')}
-        order by due_at limit $3 for update skip locked
+      ), single as (${others(false, '$3')}
+      ), batches as (${others(true, '$9::int')}
       ), taken as (
-        select notification_id from own union all select notification_id from others limit $3
+        select notification_id from own union all select notification_id from single union all select notification_id from batches limit $3
       )`,
     set: `tried = case when bound_carrier is null then tried || $7::smallint else array[$7::smallint] end,
           failovers = failovers + (bound_carrier is null)::int`,
     work: 'claimed',
+    values: [question.bulkLimit ?? question.limit],
   })
   return toClaims(rows)
 }

@@ -222,6 +222,8 @@ export const settleMessages = async (db: Queryable, settlements: readonly Settle
           lease_owner = null, lease_until = null
         from given g
         where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt
+          -- Without the list and without statistics, all messages under way would be read.
+          and m.id = any(array(select message from given))
         returning m.id, m.endpoint_id
       ), logged as (
         insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)

@@ -1,9 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
 import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
 import { claimDeliveries, claimFailovers } from '../../../src/store/delivery/claims.js'
 import { gatewayForFile } from '../../support/gateway.js'
-import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import {
+  endWork,
+  QUICK_TIMING,
+  refused,
+  ScriptedCarrier,
+  startTestWorker,
+  type TestLane,
+  type TestWorker,
+} from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
 let worker: TestWorker | undefined
@@ -155,6 +164,39 @@ test('a worker that dies during a failover leaves an unknown outcome, not anothe
   work(idle, idle)
   await expect.poll(() => rowOf(id)).toMatchObject({ state: 'queued', tried: null })
   expect(await claimFailovers(database.pool, question(0))).toEqual([])
+})
+
+test('what another carrier failed to take: single sends come before batches, which have places of their own', async () => {
+  const ids = [await accept(), await accept(), await accept(), await accept()]
+  await database.pool.query(
+    "update delivery set tried = '{0}', bulk = notification_id = any($2), due_at = now() where notification_id = any($1)",
+    [ids, ids.slice(0, 3)],
+  )
+  const take = async (limits: { limit: number; bulkLimit: number }): Promise<string[]> =>
+    (await claimFailovers(database.pool, { ...question(1), ...limits })).map(({ notification }) => notification)
+  expect(await take({ limit: 1, bulkLimit: 1 })).toEqual(ids.slice(3))
+  expect(await take({ limit: 10, bulkLimit: 0 })).toEqual([])
+  expect(await take({ limit: 10, bulkLimit: 2 })).toHaveLength(2)
+  expect(await take({ limit: 10, bulkLimit: 10 })).toHaveLength(1)
+})
+
+test('a carrier that refuses one message is not away: after a pause the others go at once, and not one by one', async () => {
+  let tries = 0
+  let [under, most] = [0, 0]
+  const carrier = new ScriptedCarrier(async () => {
+    tries++
+    if (tries <= 10) throw refused('temporary')
+    if (tries === 11) throw refused('permanent')
+    under++
+    most = Math.max(most, under)
+    await sleep(20)
+    under--
+    return {}
+  })
+  for (let count = 0; count < 20; count++) await accept()
+  work({ carrier, options: { retryDelaysMs: [50, 50, 50], timing: { ...QUICK_TIMING, firstPauseMs: 20 } } })
+  await expect.poll(() => tries).toBeGreaterThanOrEqual(30)
+  expect(most).toBeGreaterThan(1)
 })
 
 /** Loses the answer of the first try of each message, and then goes away until it is back. */

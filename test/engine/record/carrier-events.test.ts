@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
+import type { Recorder } from '../../../src/domain/delivery/change.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
@@ -109,6 +110,33 @@ describe('reports', () => {
     await described(id).toBe('Lido (acessou o link)')
     const { rows } = await database.pool.query('select from early_report where names = $1', [[`early-${id}`]])
     expect(rows).toEqual([])
+  })
+
+  test('that cannot be recorded keep none of the others waiting, and later ones of the same message wait for them', async () => {
+    const taken = deferred()
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await taken.promise
+        return { references: [`early-${notification}`] }
+      }),
+    })
+    const [bad, good] = [await accept(), await accept()]
+    for (const type of ['delivered', 'read'] as const)
+      for (const id of [bad, good]) await tell(report({ carrier: [`early-${id}`] }, type))
+    taken.resolve()
+    for (const id of [bad, good]) await described(id).toBe('Enviado')
+    const recorder: Recorder = {
+      record: change =>
+        change.notification === bad && change.kind === 'report' && change.fact.type === 'delivered'
+          ? Promise.reject(new Error('cannot be recorded'))
+          : events.recorder.record(change),
+    }
+    await expect(takeEarlyReports({ ...events, recorder })).rejects.toThrow('cannot be recorded')
+    expect(await typesOf(bad)).toEqual(['accepted', 'sent'])
+    expect(await typesOf(good)).toEqual(['accepted', 'sent', 'delivered', 'read'])
+    await database.pool.query('update early_report set due_at = now()')
+    await takeEarlyReports(events)
+    expect(await typesOf(bad)).toEqual(['accepted', 'sent', 'delivered', 'read'])
   })
 
   test('of what others send under the same account are looked at once in a while, and keep none of ours waiting', async () => {

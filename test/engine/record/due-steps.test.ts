@@ -158,6 +158,24 @@ test('accounts that were not looked at come next', async () => {
   await promote(100)
 })
 
+test('a step that cannot be written keeps none of the others waiting, and is told', async () => {
+  const ids = await acceptDue(9)
+  const bad = ids[4]!
+  await database.asOwner(`
+    create function refuse_event() returns trigger language plpgsql as $$ begin
+      raise exception 'bad' using errcode = '23514', constraint = 'made_up';
+    end $$;
+    create trigger refuse_event before insert on event for each row when (new.notification_id = '${bad}') execute function refuse_event()`)
+  try {
+    await expect(promote(100)).rejects.toMatchObject({ code: '23514' })
+    expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([bad])
+  } finally {
+    await database.asOwner('drop trigger refuse_event on event; drop function refuse_event')
+  }
+  await promote(100)
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+})
+
 test('the steps of a long backlog, and those whose time has not come, are not read', async () => {
   const senders = [account.id, (await createAccount(database.pool)).id]
   const id = `(lpad(to_hex(${Date.now()} - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid`

@@ -28,9 +28,11 @@ type Question = readonly [raw: Uint8Array, number: number, key?: SigningKey]
 
 const PURPOSE = 'carteiro-dkim'
 const MAX_CACHED_KEYS = 1_000
+/** Without a limit, a thread that hangs would keep its messages for ever. The largest e-mail takes a second on a busy machine. */
+const LIMIT_MS = 60_000
 
 export function createSigner({ find, threads = availableParallelism() - 1 }: SignerSettings): Signer {
-  const pool = new ThreadPool<Question, string | null>({ file: import.meta.url, purpose: PURPOSE, threads })
+  const pool = new ThreadPool<Question, string | null>({ file: import.meta.url, purpose: PURPOSE, threads, limitMs: LIMIT_MS })
   const numbers = new WeakMap<SigningKey, number>()
   let last = 0
   return {

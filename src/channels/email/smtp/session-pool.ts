@@ -20,7 +20,7 @@ const DEFAULTS = {
   idleMs: 50_000,
   /** Many servers limit the number of messages per connection and refuse the next one. */
   maxMessages: 1_000,
-  /** Called when the last connection is closed and no message waits. */
+  /** Called when the last connection is closed and no message is under way. */
   onEmpty: (): unknown => undefined,
 }
 
@@ -31,6 +31,8 @@ export class SessionPool {
   readonly #settings: Required<PoolSettings>
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
   readonly #waiters = new Set<(outcome: SmtpSession | null | SendError) => void>()
+  /** Messages under way, with those that wait for a connection. */
+  #running = 0
   #lent = 0
   #lentLast = 0
   /** Connections open or being opened. */
@@ -43,12 +45,16 @@ export class SessionPool {
 
   /** Lends a connection to one message. A connection that the server had closed while idle is replaced once by a new one. */
   async run<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
+    this.#running++
     try {
       return await this.#lend(signal, work)
     } catch (error) {
       if (!(error instanceof StaleSession)) throw error
       this.#dropIdle()
       return await this.#lend(signal, work)
+    } finally {
+      this.#running--
+      this.#tellIfEmpty()
     }
   }
 
@@ -139,7 +145,11 @@ export class SessionPool {
 
   #vacate(): void {
     this.#open--
-    if (this.#open === 0 && this.#waiters.size === 0) this.#settings.onEmpty()
+    this.#tellIfEmpty()
+  }
+
+  #tellIfEmpty(): void {
+    if (this.#open === 0 && this.#running === 0) this.#settings.onEmpty()
   }
 }
 

@@ -213,17 +213,21 @@ export class SmtpSession {
       if (reply.code === 421) {
         this.#wire.drop(new ConnectionLost('closed'))
         if (index === 0 && this.transactions > 1) throw new StaleSession('temporary', refused.reason, { answer: reply.text })
-      } else if (pipelined) await this.#drain(commands.length - 1 - index, limits)
+      } else if (pipelined) await this.#drain(commands.slice(index + 1), limits)
       throw refused
     }
   }
 
   /** Reads the replies to the pipelined commands after a refused one. */
-  async #drain(count: number, limits: Limits): Promise<void> {
+  async #drain(commands: ReturnType<typeof transaction>, limits: Limits): Promise<void> {
+    let isRecipientTaken = false
     try {
-      for (let left = count; left > 0; left--) {
+      for (const { stage } of commands) {
         const reply = await this.#wire.reply(within(limits, this.#timeouts.reply))
+        if (stage === 'recipient' && reply.code < 300) isRecipientTaken = true
         if (reply.code !== 354) continue
+        // The server refused RSET alone. An empty message would reach the recipient.
+        if (isRecipientTaken) return this.#wire.drop(new ConnectionLost('garbled'))
         // RFC 2920 3.1: the server may accept DATA without a valid recipient; an empty message ends it.
         this.#wire.write(END)
         await this.#wire.reply(within(limits, this.#timeouts.reply))

@@ -158,6 +158,6 @@ export async function prepare(
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
-    throw new PreparationFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+    throw new PreparationFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { scope: 'message', cause })
   }
 }

@@ -38,6 +38,25 @@ test('an idle connection is closed after a while, and the pool says when it is e
   expect(server.connections).toBe(2)
 })
 
+test('a pool is not empty while a message is under way that needs another connection', async () => {
+  const thought = deferred<string>()
+  const server = await scriptedServer({
+    at: (at, _, connection) => {
+      if (at === 'MAIL' && connection === 1 && server.messages.length === 1) return '421 4.7.0 Enough'
+      return at === 'greeting' && connection === 2 ? thought.promise : undefined
+    },
+  })
+  let empty = 0
+  const made = pool(server, { size: 1, idleMs: 50, onEmpty: () => empty++ })
+  await send(made)
+  const sending = send(made)
+  await expect.poll(() => server.connections).toBe(2)
+  expect(empty).toBe(0)
+  thought.resolve('220 Hello')
+  await sending
+  await expect.poll(() => empty).toBe(1)
+})
+
 test('a connection that the server closes while idle is forgotten at once', async () => {
   const server = await scriptedServer({ at: at => (at === 'end' ? '250 Ok\r\n421 4.3.2 Bye' : undefined) })
   let empty = 0

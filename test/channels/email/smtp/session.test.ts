@@ -396,7 +396,13 @@ describe('a connection used again', () => {
   test.each(['MAIL', 'RCPT', 'DATA'] as const)('goes on after a refusal at %s, with RSET first', async point => {
     for (const extensions of [PIPELINED, SIMPLE]) {
       let refusals = 1
-      const server = await scriptedServer({ extensions, at: at => (at === point && refusals-- > 0 ? '550 5.1.1 No' : undefined) })
+      let isRefused = false
+      const at = (command: Point): Step | undefined => {
+        isRefused = command === 'RSET' ? false : isRefused || (command === point && refusals-- > 0)
+        if (!isRefused) return undefined
+        return command === point ? '550 5.1.1 No' : '503 5.5.1 Bad sequence of commands'
+      }
+      const server = await scriptedServer({ extensions, at })
       const session = await open(server)
       expect((await failureOf(session.send(envelope, raw, limits()))).kind).toBe('permanent')
       expect(session.isUsable).toBe(true)
@@ -416,6 +422,21 @@ describe('a connection used again', () => {
     expect(server.messages).toEqual([''])
     await session.send(envelope, raw, limits())
     expect(server.messages).toEqual(['', raw.toString('latin1')])
+  })
+
+  test('pipelined, RSET refused, and all the rest taken: the connection is dropped, and no empty message arrives', async () => {
+    let refusals = 1
+    const server = await scriptedServer({
+      at: at => (at === 'RSET' ? '502 5.5.1 No' : at === 'RCPT' && refusals-- > 0 ? '550 5.1.1 No' : undefined),
+      extensions: PIPELINED,
+    })
+    const session = await open(server)
+    await failureOf(session.send(envelope, raw, limits()))
+    server.messages.length = 0
+    expect(await failureOf(session.send(envelope, raw, limits()))).toMatchObject({ answer: '502 5.5.1 No' })
+    expect(session.isUsable).toBe(false)
+    await expect.poll(() => server.open).toBe(0)
+    expect(server.messages).toEqual([])
   })
 
   test('a refusal after the dot ends the transaction: no RSET', async () => {
