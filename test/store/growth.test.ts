@@ -202,7 +202,9 @@ test('a lookup goes by the key, also in a month without statistics: a new one, o
 test('webhooks that are settled are looked up by their key, also in a table without statistics', async () => {
   const [found] = await readPlans(pool, async () => void (await settleMessages(pool, [settlement])))
   const lines = found!.plan.split('\n')
-  const scans = lines.flatMap((line, at) => (/Scan .*\bon webhook_message\b/.test(line) ? [lines[at + 1]!] : []))
+  const scans = lines.flatMap((line, at) =>
+    /Scan .*\bon webhook_message\b/.test(line) ? [lines.slice(at + 1, at + 3).join(' ')] : [],
+  )
   expect(scans.length, found!.plan).toBeGreaterThan(0)
   for (const condition of scans) expect(condition, found!.plan).toMatch(/id = ANY/)
 })
