@@ -12,7 +12,7 @@ import {
 import { isOutage } from '../store/postgres.js'
 
 /** The one place where refusals become HTTP. */
-export const statusOf: Record<RefusalKind, number> = {
+export const httpStatusOf: Record<RefusalKind, number> = {
   invalid: 400,
   unauthorized: 401,
   'cap-reached': 402,
@@ -35,7 +35,7 @@ const errorBody = (statusCode: number, message: string) => ({
 })
 
 function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const status = statusOf[refusal.kind]
+  const status = httpStatusOf[refusal.kind]
   if (refusal.retryAfter !== undefined) reply.header('retry-after', String(refusal.retryAfter))
   return reply.code(status).send(errorBody(status, refusal.message))
 }

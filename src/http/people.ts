@@ -3,7 +3,7 @@ import { channelModules } from '../channels/registry.js'
 import { Refusal } from '../domain/errors.js'
 import { type Html, html } from '../domain/text/html.js'
 import { header } from './auth.js'
-import { handleError, statusOf } from './errors.js'
+import { handleError, httpStatusOf } from './errors.js'
 import { PRINTED_CODE } from './recipient/code-page.js'
 import { GATEWAY_FOOTER, type Page, sendPage } from './recipient/layout.js'
 import { answerWithPage } from './recipient/pages.js'
@@ -92,5 +92,5 @@ export function answerDocumentError(error: unknown, request: FastifyRequest, rep
   reply.header('vary', 'Accept')
   if (!wantsPage(request)) return handleError(error, request, reply)
   const absent = error instanceof Refusal && (error.kind === 'missing' || error.kind === 'gone')
-  return absent ? sendPage(reply, statusOf[error.kind], documentPage(error)) : answerWithPage(error, request, reply)
+  return absent ? sendPage(reply, httpStatusOf[error.kind], documentPage(error)) : answerWithPage(error, request, reply)
 }
