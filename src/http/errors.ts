@@ -19,6 +19,7 @@ export const httpStatusOf: Record<RefusalKind, number> = {
   forbidden: 403,
   missing: 404,
   'too-slow': 408,
+  conflict: 409,
   'in-progress': 409,
   gone: 410,
   'too-large': 413,
