@@ -46,12 +46,12 @@ export class Lane<Message> {
   readonly #breaker: Breaker
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
-  #asked = 0
+  #reserved = 0
   /** The number of flights that have left their place: the carrier has the message, and only the record is missing. */
   #taken = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
-  #onRoomForBatches = (): void => {}
+  #onBatchRoom = (): void => {}
   /** The last claim left batches out. */
   #leftBatches = false
   #pausedUntil = 0
@@ -143,13 +143,13 @@ export class Lane<Message> {
 
   /** Places that are taken: a delivery leaves its place when the carrier has its message, and is recorded while the next ones are sent. */
   get #busy(): number {
-    return this.#flights.size - this.#taken + this.#asked
+    return this.#flights.size - this.#taken + this.#reserved
   }
 
   get #room(): number {
     const { concurrency } = this.#options
     // No more than twice as many are without a record: where the database is slow, the lane waits for it.
-    const unrecorded = this.#flights.size + this.#asked
+    const unrecorded = this.#flights.size + this.#reserved
     return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, 2 * concurrency - unrecorded)
   }
 
@@ -171,9 +171,9 @@ export class Lane<Message> {
   }
 
   /** Resolves when a claim may take deliveries of batches again; never, if the last one could. Only one caller at a time may wait. */
-  roomForBatches(): Promise<void> {
+  batchRoomAgain(): Promise<void> {
     return new Promise(resolve => {
-      this.#onRoomForBatches = resolve
+      this.#onBatchRoom = resolve
       if (this.#leftBatches && this.#roomForBatches > 0) resolve()
     })
   }
@@ -191,7 +191,7 @@ export class Lane<Message> {
   async #claim(claim: LaneOptions<Message>['claim']): Promise<LookResult> {
     const { rate, onError } = this.#options
     const room = Math.max(1, this.#room)
-    this.#asked += room
+    this.#reserved += room
     try {
       const { granted, waitMs } = rate === undefined ? { granted: room, waitMs: 0 } : await rate.take(room)
       if (granted === 0) {
@@ -204,7 +204,7 @@ export class Lane<Message> {
       if (left > 0) await rate?.giveBack(left).catch(error => onError(error, 'a rate given back'))
       return claimed
     } finally {
-      this.#asked -= room
+      this.#reserved -= room
       if (this.#shouldWake) this.#onRoom()
     }
   }
@@ -277,7 +277,7 @@ export class Lane<Message> {
 
   #tellRoom(): void {
     if (this.#shouldWake) this.#onRoom()
-    if (this.#leftBatches && this.#roomForBatches > 0) this.#onRoomForBatches()
+    if (this.#leftBatches && this.#roomForBatches > 0) this.#onBatchRoom()
   }
 
   /** A large message waits, claimed and with its lease renewed, until there is memory for it. */

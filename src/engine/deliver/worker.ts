@@ -125,7 +125,7 @@ async function runGroup(
       return { tookFew: true }
     })
     // A claim that finds nothing costs as much as another. Where this one left places free, the queue is empty: a signal tells when it is not.
-    if (tookFew) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
+    if (tookFew) await wake.wait(timing.pollMs, seen, lane.batchRoomAgain())
   }
 }
 
