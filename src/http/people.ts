@@ -8,7 +8,6 @@ import { PRINTED_CODE } from './recipient/code-page.js'
 import { GATEWAY_FOOTER, type Page, sendPage } from './recipient/layout.js'
 import { answerWithPage } from './recipient/pages.js'
 
-/** The pages of addresses that belong to no notification. Programs get JSON there. */
 export interface HomeOptions {
   /** Where the simulated inbox is shown; null: there is none. */
   simulatorUrl: string | null
@@ -83,7 +82,7 @@ export function addHome(app: FastifyInstance, options: HomeOptions): void {
   })
 }
 
-/** `error`: what a program is told. */
+/** Answers people with a page, and programs with the JSON of the error. */
 export const answerUnknownPath = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   wantsPage(request) ? sendPage(reply.header('vary', 'Accept'), 404, lostPage) : handleError(error, request, reply)
 

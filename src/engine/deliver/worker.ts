@@ -14,7 +14,6 @@ import { resolveUnknown } from '../unknown/resolver.js'
 import { reapLeases } from '../upkeep/reaper.js'
 import type { Lane } from './lane.js'
 
-/** The loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
 export interface LaneWorkerParts {
   pool: Pool
   /** Connections for leases alone: they are renewed and reaped even while all others wait. Without it, those of `pool`. */
@@ -29,6 +28,7 @@ export interface LaneWorkerParts {
   onError(error: unknown, what: string): void
 }
 
+/** Starts the loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
 export function startLanes({ pool, leases = pool, clock, wakes, recorder, lanes, onError, ...options }: LaneWorkerParts): {
   stop(): Promise<void>
 } {
