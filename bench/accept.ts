@@ -6,11 +6,6 @@ import { CONNECTIONS, fullLoad, type PacedLoad, pacedLoad, type Target } from '.
 import { machine, median, note, print, table, verdict } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/**
- * How fast sends are accepted, against what this machine could do at most (the same server, all but the write), against one
- * transaction per request, with a full store, and against Kannel. All in one run, in turns, so that whatever else the
- * machine does hits all alike: only the ratios mean something elsewhere.
- */
 export interface AcceptOptions {
   seconds: number
   rounds: number
@@ -49,6 +44,11 @@ const BODY = JSON.stringify({
   sms: { number: '11987654321', customMessage: SMS_TEXT },
 })
 
+/**
+ * How fast sends are accepted, against what this machine could do at most (the same server, all but the write), against one
+ * transaction per request, with a full store, and against Kannel. All in one run, in turns, so that whatever else the
+ * machine does hits all alike: only the ratios mean something elsewhere.
+ */
 export const benchAccept = (options: AcceptOptions): Promise<void> => withWorkspace(workspace => compare(workspace, options))
 
 async function compare(workspace: Workspace, { seconds, rounds, stored }: AcceptOptions): Promise<void> {

@@ -6,7 +6,6 @@ import { cpuSeconds } from './cpu.js'
 import { machine, note, print, table } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/** How long a page of each list of the console takes, request and answer included, on a store of a million notifications. */
 export interface ConsoleOptions {
   stored: number
   runs: number
@@ -26,6 +25,7 @@ interface Drawn {
 
 type Client = (path: string) => Promise<{ cursor?: string | null }>
 
+/** How long a page of each list of the console takes, request and answer included, on a store of a million notifications. */
 export const benchConsole = (options: ConsoleOptions): Promise<void> => withWorkspace(workspace => measure(workspace, options))
 
 async function measure(workspace: Workspace, { stored, runs }: ConsoleOptions): Promise<void> {

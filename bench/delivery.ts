@@ -9,10 +9,6 @@ import { bareSignatures, makeSigningKey, type SigningKey } from './signing.js'
 import { type Sink, startSink } from './sink.js'
 import { answerOf, stop, type Workspace, withWorkspace } from './workspace.js'
 
-/**
- * How fast accepted e-mails leave and are committed as sent, against Postfix relaying the same to the same server, and
- * against bare mail clients without a database: unsigned, and signed with both kinds of key. All in one run, in turns.
- */
 export interface DeliveryOptions {
   count: number
   rounds: number
@@ -55,6 +51,10 @@ interface Family {
 const PEER_WARM_UP = 200
 const SIGNING_SECONDS = 2
 
+/**
+ * How fast accepted e-mails leave and are committed as sent, against Postfix relaying the same to the same server, and
+ * against bare mail clients without a database: unsigned, and signed with both kinds of key. All in one run, in turns.
+ */
 export const benchDelivery = (options: DeliveryOptions): Promise<void> => withWorkspace(workspace => compare(workspace, options))
 
 async function compare(workspace: Workspace, options: DeliveryOptions): Promise<void> {

@@ -14,7 +14,6 @@ import { machine, median, note, print, table, verdict } from './report.js'
 import { startSink } from './sink.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/** What chaining and the log of events cost beside accepting and delivering, what documents cost, and a proof in a long log. */
 export interface EvidenceOptions {
   count: number
   rounds: number
@@ -28,6 +27,7 @@ const CHAINED = 50_000
 const LOOK_MS = 250
 const CHUNK = 100_000
 
+/** What chaining and the log of events cost beside accepting and delivering, what documents cost, and a proof in a long log. */
 export const benchEvidence = (options: EvidenceOptions): Promise<void> => withWorkspace(workspace => measure(workspace, options))
 
 async function measure(workspace: Workspace, { count, rounds, events }: EvidenceOptions): Promise<void> {

@@ -3,10 +3,6 @@ import { CLAIMED, type GrowthTask, LOOKUPS, type Measured } from './growth-work.
 import { machine, note, print, table } from './report.js'
 import { answerOf, type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/**
- * What each kind of work takes on stores of growing age: the same work on an empty one is the measure. Several processes work on the store
- * at the same time, each on the parts of an api and of a worker.
- */
 export interface GrowthOptions {
   stored: number[]
   months: number[]
@@ -20,6 +16,10 @@ const EMPTY = { stored: 1_000, months: 1, accounts: 10 }
 const MOST = 1.2
 const KINDS = ['accept', 'lookup', 'claim', 'idle', 'list'] as const
 
+/**
+ * What each kind of work takes on stores of growing age: the same work on an empty one is the measure. Several processes work on the store
+ * at the same time, each on the parts of an api and of a worker.
+ */
 export const benchGrowth = (options: GrowthOptions): Promise<void> => withWorkspace(workspace => measure(workspace, options))
 
 async function measure(workspace: Workspace, options: GrowthOptions): Promise<void> {

@@ -3,7 +3,6 @@ import { CONNECTIONS, fullLoad } from './load.js'
 import { machine, median, note, print, verdict } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/** How fast statuses are looked up, against the same server answering a constant: on a small store and on a full one. */
 export interface LookupOptions {
   seconds: number
   rounds: number
@@ -24,6 +23,7 @@ const FEW = 1_000
 /** Different notifications asked for. */
 const ASKED = 20_000
 
+/** How fast statuses are looked up, against the same server answering a constant: on a small store and on a full one. */
 export const benchLookup = (options: LookupOptions): Promise<void> => withWorkspace(workspace => compare(workspace, options))
 
 async function compare(workspace: Workspace, { seconds, rounds, stored }: LookupOptions): Promise<void> {

@@ -3,7 +3,6 @@ import { CONNECTIONS, fullLoad } from './load.js'
 import { machine, median, note, print, verdict } from './report.js'
 import { type Server, type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/** How fast recipients' pages are shown, and how large they are, beside a static file of the same server. */
 export interface PagesOptions {
   seconds: number
   rounds: number
@@ -21,6 +20,7 @@ const WARM_UP_SECONDS = 2
 const POOL = 10
 const PERSON = { 'user-agent': 'Mozilla/5.0 (Linux; Android 13) Chrome/140.0.0.0', 'accept-language': 'pt-BR' }
 
+/** How fast recipients' pages are shown, and how large they are, beside a static file of the same server. */
 export const benchPages = (options: PagesOptions): Promise<void> => withWorkspace(workspace => compare(workspace, options))
 
 async function compare(workspace: Workspace, { seconds, rounds }: PagesOptions): Promise<void> {

@@ -9,10 +9,6 @@ import { cpuSeconds, parentOf } from './cpu.js'
 import { machine, median, note, print, verdict } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
-/**
- * How fast events leave, against the bare HTTP client in a loop to the same receiver, as many requests at once; then ten
- * endpoints, and the same ten with one that takes connections and never answers. Ratios count, in turns, the median of rounds.
- */
 export interface WebhookBenchOptions {
   events: number
   rounds: number
@@ -30,6 +26,10 @@ const LONGEST_MS = 120_000
 
 type Tally = { count: number; firstMs: number; lastMs: number }
 
+/**
+ * How fast events leave, against the bare HTTP client in a loop to the same receiver, as many requests at once; then ten
+ * endpoints, and the same ten with one that takes connections and never answers. Ratios count, in turns, the median of rounds.
+ */
 export const benchWebhooks = (options: WebhookBenchOptions): Promise<void> =>
   withWorkspace(workspace => compare(workspace, options))
 

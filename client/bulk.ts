@@ -13,7 +13,7 @@ export interface UploadOptions extends CallOptions {
 }
 
 type Requester = (call: Call) => Promise<Response>
-/** Its errors are told where it is asked for alone. */
+/** A batch without the errors of its lines: only `get` returns those. */
 type Progress = Omit<Batch, 'erros'>
 type File = Blob | Uint8Array<ArrayBuffer> | string
 

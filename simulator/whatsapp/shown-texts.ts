@@ -7,7 +7,10 @@ import { readObject } from '../http/readers.js'
 const MAX_TEXTS = 2_000
 const MAX_TEXT = 10_000
 
-/** The texts of the gateway's own templates, by the reference of the message that comes next. Meta has approved them; its double is told. */
+/**
+ * The texts of the gateway's own templates, by the reference of the message that comes next. Meta knows the approved templates; the simulator
+ * gets each text from the gateway.
+ */
 export class ShownTexts {
   readonly #texts = new BoundedMap<string>(MAX_TEXTS)
 

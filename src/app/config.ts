@@ -29,7 +29,6 @@ import { OBJECT_STORE_EXPECTED, type ObjectStoreSetting, readObjectStore } from 
 import { DATABASE_URL_EXPECTED, readDatabaseUrl } from '../store/database-url.js'
 import { findWarnings } from './config-warnings.js'
 
-/** The only reader of the environment. Every setting is described in .env.example; a test compares the two. */
 export interface Config {
   host: string
   port: number
@@ -89,7 +88,10 @@ export const MIB = 1_048_576
 const SITE = 'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com'
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
+/**
+ * The only reader of the environment. Every setting is described in .env.example; a test compares the two. A bad setting does not hide
+ * the next: every problem is reported, by name, at once.
+ */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const known = new Set<string>()

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 
+export type Log = pino.Logger
+
 /**
  * Structured log on standard error; standard output belongs to the banner and to command results. Lines are gathered and
  * written together: a write per line would cost more than the request it tells of.
  */
-export type Log = pino.Logger
-
 export function openLog(
   level: string,
   role: string,

@@ -3,10 +3,6 @@ import { readRetryAfter } from '../domain/delivery/retry-after.js'
 import { cutText, storable } from '../domain/text/text.js'
 import { SendError } from './provider.js'
 
-/**
- * HTTP to carriers, with one answer to "did the request leave?": it left once its first byte was handed to a connection that
- * is open, with TLS established. Time and bytes of an answer are bounded, and redirects are not followed.
- */
 export interface CarrierHttpOptions {
   /** From waiting for a connection to the last byte of the answer. */
   timeoutMs: number
@@ -38,6 +34,10 @@ const CONNECT_MS = 8_000
 /** The outcome of a request is unknown if the server closes its idle connection at that moment. Few servers close one so soon. */
 const IDLE_MS = 4_000
 
+/**
+ * HTTP to carriers, with one answer to "did the request leave?": it left once its first byte was handed to a connection that
+ * is open, with TLS established. Time and bytes of an answer are bounded, and redirects are not followed.
+ */
 export class CarrierHttp {
   readonly #options: CarrierHttpOptions
   readonly #agent: Agent

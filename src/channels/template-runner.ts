@@ -12,10 +12,6 @@ import { BoundedCache } from '../runtime/bounded-cache.js'
 import { KeyedSemaphore } from '../runtime/semaphore.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../runtime/thread-pool.js'
 
-/**
- * Checks and fills in templates in threads: what a template does is its author's decision, and only the end of its thread ends it.
- * Plain templates are filled in at once, because a thread would cost more than the work. This file is both ends of the threads.
- */
 export interface TemplateRunner {
   check(scope: Scope, content: string, declared: readonly TemplateVariable[] | null): Promise<Checked>
   /** Both reject with `overloaded` while an earlier template of the account takes too long. */
@@ -44,6 +40,10 @@ const THREAD_HEAP_MIB = 128
 const REMEMBERED_MS = 60_000
 const MAX_REMEMBERED = 1_000
 
+/**
+ * Checks and fills in templates in threads: the author decides how much work a template is, and only the end of its thread ends it.
+ * Plain templates are filled in at once, because a thread would cost more than the work. This file is both ends of the threads.
+ */
 export function createTemplateRunner(limitMs = LIMIT_MS): TemplateRunner {
   const pool = new ThreadPool<Question, Checked | Rendered>({
     file: import.meta.url,

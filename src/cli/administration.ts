@@ -26,7 +26,7 @@ export interface Administration {
   migrations: string[]
 }
 
-/** Opens the database, whether it runs already or not, and leaves it as it was found. */
+/** Opens the database, running or not, and stops it again if no other process uses it. Pending migrations are applied first. */
 export async function withDatabase<T>(work: (administration: Administration) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
   const log = openLog('silent', 'command')

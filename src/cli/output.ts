@@ -1,7 +1,6 @@
 import { brazilianDate, brazilianIso } from '../domain/text/dates.js'
 import { headOf } from './heads.js'
 
-/** Results go to standard output, as JSON or as plain text that people and scripts can read. */
 export interface OutputOptions {
   json?: boolean
 }
@@ -27,6 +26,7 @@ export function openStopSignal(): AbortSignal {
   return stop.signal
 }
 
+/** Results go to standard output, as JSON or as plain text that people and scripts can read. */
 export function printResult(result: Result, options: OutputOptions): void {
   if (typeof result === 'string') print(result)
   else if (isListing(result)) printList(...result, options)

@@ -6,7 +6,7 @@ import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Scope } from '../domain/scope.js'
 import { type AnnouncedFact, DEFAULT_PAYLOAD_VERSION, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
-import { disabledReasons, statusOf } from '../http/gw/webhook-wire.js'
+import { disabledReasons, factOfWireStatus } from '../http/gw/webhook-wire.js'
 import { type Pool, type Transaction, transaction } from '../store/postgres.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
 import {
@@ -29,7 +29,7 @@ import type { Result } from './output.js'
 type FilterOptions = ScopeOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
 
 const ATTEMPTS_SHOWN = 50
-const factsByName: Readonly<Record<string, AnnouncedFact>> = statusOf
+const factsByName: Readonly<Record<string, AnnouncedFact>> = factOfWireStatus
 const statusNames = Object.keys(factsByName)
 const EVERY_CHANNEL = 'todos'
 const EVERY_STATUS = 'todas'

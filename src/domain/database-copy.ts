@@ -1,7 +1,3 @@
-/**
- * Whether the database that answers is the living one, or a copy of it that was restored or promoted:
- * docs/adr/0043-an-old-copy-sends-nothing.md.
- */
 export interface ServerMark {
   /** PostgreSQL's system identifier; '0': the service does not tell. */
   server: string
@@ -25,6 +21,10 @@ export type CopyCause = 'backup' | 'server' | 'timeline' | 'behind' | 'folder'
  */
 export type CopyVerdict = 'same' | 'moved' | 'ask others' | { cause: CopyCause }
 
+/**
+ * Whether the database that answers is the living one, or a copy of it that was restored or promoted:
+ * docs/adr/0043-an-old-copy-sends-nothing.md.
+ */
 export function judgeCopy(recorded: ServerMark, current: ServerMark, memory: Memory, othersHadTime: boolean): CopyVerdict {
   if (memory === 'missing') return { cause: 'behind' }
   if (memory === 'copied') return { cause: 'folder' }

@@ -137,7 +137,8 @@ const messages = {
   'too-slow': {
     tooSlow: 'A requisição demorou demais para chegar. Tente novamente.',
   },
-  'in-progress': {
+  // The state of something stands against the request, until somebody changes that state or the request.
+  conflict: {
     webhookOff: 'O webhook está desativado. Ative-o (ativo: true) e repita.',
     tooManyWebhooks: 'A conta já tem $limit webhooks, o máximo. Apague um que não use e repita.',
     tooManyListeners: 'A conta já tem $limit escutas abertas, o máximo. Encerre uma (DELETE /gw/webhooks/{id}) e repita.',
@@ -146,11 +147,14 @@ const messages = {
     operatorExists: 'Já existe um operador com o e-mail $address. Entre com a senha dele ou peça outro convite.',
     nothingToDecide: 'Nada a decidir: a situação desta entrega já é outra. Veja a linha do tempo.',
     accountNameTaken: 'Já existe uma conta com o nome "$name". Escolha outro.',
-    messageBusy: 'A mensagem está sendo entregue agora. Repita em alguns segundos.',
     batchChanged:
       'Este arquivo já é o do lote $id, que tem outras colunas ou outra mensagem e já começou. Para um novo envio, dê outro nome ao lote.',
     batchState: 'O lote está $state: $cure.',
     nothingGood: 'Nenhuma linha do lote pode ser enviada. Corrija os erros e envie o arquivo de novo.',
+  },
+  // The same request succeeds once the work that is under way has ended.
+  'in-progress': {
+    messageBusy: 'A mensagem está sendo entregue agora. Repita em alguns segundos.',
     keyInProgress: 'A primeira requisição com este Idempotency-Key ainda está em andamento. Repita em alguns segundos.',
   },
   'cap-reached': {

@@ -10,10 +10,6 @@ import { NODE_STEP } from './log.js'
 import { readVerifier } from './note.js'
 import { GrowingTree, HASH_BYTES } from './tree.js'
 
-/**
- * Compares the log with the events, with its own checkpoints and with those that left the host. Whoever can change the database can
- * rewrite events, leaves, nodes and checkpoints so that they agree; then only a checkpoint that was kept elsewhere differs.
- */
 export interface LogAudit {
   /** Archives of checkpoints. */
   files: readonly { name: string; text: string }[]
@@ -35,6 +31,10 @@ const PAGE = 5_000
 /** The faults of one kind that are listed: more of them say nothing new. */
 const MAX_FAULTS = 20
 
+/**
+ * Compares the log with the events, with its own checkpoints and with those that left the host. Whoever can change the database can
+ * rewrite events, leaves, nodes and checkpoints so that they agree; then only a checkpoint that was kept elsewhere differs.
+ */
 export async function auditLog(db: Queryable, { files, key, onProgress }: LogAudit): Promise<LogVerdict> {
   const stored = await findLogKey(db)
   const faults: string[] = []

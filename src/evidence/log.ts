@@ -9,7 +9,6 @@ import type { LogKey } from './log-key.js'
 import { checkpointText, signNote } from './note.js'
 import { GrowingTree, HASH_BYTES } from './tree.js'
 
-/** Appends the events to the log and signs checkpoints: docs/adr/0031-one-log-of-all-events.md. */
 export interface LogParts {
   pool: Pool
   key: LogKey
@@ -32,7 +31,10 @@ export class ForeignEvents extends Error {
   }
 }
 
-/** Appends what was committed since the last call and signs a checkpoint where one is due. Another node's work is not waited for. */
+/**
+ * Appends the events that were committed since the last call to the log and signs a checkpoint where one is due:
+ * docs/adr/0031-one-log-of-all-events.md. Another node's work is not waited for.
+ */
 export async function extendLog(parts: LogParts, signal?: AbortSignal): Promise<void> {
   let passOver = false
   for (let more = true; more && signal?.aborted !== true; ) {

@@ -54,7 +54,7 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
     // Without the database a failure cannot be counted; it is a failure anyway.
-    requireAllowed(reply, 'autenticacao', (await countFailure(address).catch(() => null)) ?? UNCOUNTED)
+    applyRateVerdict(reply, 'autenticacao', (await countFailure(address).catch(() => null)) ?? UNCOUNTED)
     throw new Refusal('unauthorized')
   }
 
@@ -87,7 +87,7 @@ export async function spendRequest(
 ): Promise<void> {
   const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
   const verdict = await budgets.spend(`${scopeKey(caller)} ${tier}`, caller.settings[`limit.${tier}`])
-  requireAllowed(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
+  applyRateVerdict(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
 }
 
 /** Node keeps the first of several Authorization headers and drops the rest: ambiguous, so refused. */
@@ -109,8 +109,8 @@ export function header(request: FastifyRequest, name: string): string | undefine
   return Array.isArray(value) ? value.join(',') : value
 }
 
-/** draft-ietf-httpapi-ratelimit-headers: the policy, then the rest of it. */
-function requireAllowed(reply: FastifyReply, policy: string, verdict: Verdict): void {
+/** Sets the headers of draft-ietf-httpapi-ratelimit-headers, the policy and then its rest, and refuses when the budget is spent. */
+function applyRateVerdict(reply: FastifyReply, policy: string, verdict: Verdict): void {
   reply.header('ratelimit-policy', `"${policy}";q=${verdict.limit};w=60`)
   reply.header('ratelimit', `"${policy}";r=${verdict.remaining};t=${verdict.resetSeconds}`)
   if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })

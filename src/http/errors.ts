@@ -12,13 +12,14 @@ import {
 import { isOutage } from '../store/postgres.js'
 
 /** The one place where refusals become HTTP. */
-export const statusOf: Record<RefusalKind, number> = {
+export const httpStatusOf: Record<RefusalKind, number> = {
   invalid: 400,
   unauthorized: 401,
   'cap-reached': 402,
   forbidden: 403,
   missing: 404,
   'too-slow': 408,
+  conflict: 409,
   'in-progress': 409,
   gone: 410,
   'too-large': 413,
@@ -35,7 +36,7 @@ const errorBody = (statusCode: number, message: string) => ({
 })
 
 function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const status = statusOf[refusal.kind]
+  const status = httpStatusOf[refusal.kind]
   if (refusal.retryAfter !== undefined) reply.header('retry-after', String(refusal.retryAfter))
   return reply.code(status).send(errorBody(status, refusal.message))
 }

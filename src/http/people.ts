@@ -3,12 +3,11 @@ import { channelModules } from '../channels/registry.js'
 import { Refusal } from '../domain/errors.js'
 import { type Html, html } from '../domain/text/html.js'
 import { header } from './auth.js'
-import { handleError, statusOf } from './errors.js'
+import { handleError, httpStatusOf } from './errors.js'
 import { PRINTED_CODE } from './recipient/code-page.js'
 import { GATEWAY_FOOTER, type Page, sendPage } from './recipient/layout.js'
 import { answerWithPage } from './recipient/pages.js'
 
-/** The pages of addresses that belong to no notification. Programs get JSON there. */
 export interface HomeOptions {
   /** Where the simulated inbox is shown; null: there is none. */
   simulatorUrl: string | null
@@ -83,7 +82,7 @@ export function addHome(app: FastifyInstance, options: HomeOptions): void {
   })
 }
 
-/** `error`: what a program is told. */
+/** Answers people with a page, and programs with the JSON of the error. */
 export const answerUnknownPath = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   wantsPage(request) ? sendPage(reply.header('vary', 'Accept'), 404, lostPage) : handleError(error, request, reply)
 
@@ -92,5 +91,5 @@ export function answerDocumentError(error: unknown, request: FastifyRequest, rep
   reply.header('vary', 'Accept')
   if (!wantsPage(request)) return handleError(error, request, reply)
   const absent = error instanceof Refusal && (error.kind === 'missing' || error.kind === 'gone')
-  return absent ? sendPage(reply, statusOf[error.kind], documentPage(error)) : answerWithPage(error, request, reply)
+  return absent ? sendPage(reply, httpStatusOf[error.kind], documentPage(error)) : answerWithPage(error, request, reply)
 }

@@ -1,7 +1,3 @@
-/**
- * Writes concurrent items in groups. While a group is being written the next one collects items, so an idle system adds no
- * delay and a busy one writes few large groups.
- */
 export interface GroupCommitOptions<Item, Result> {
   /** Writes the whole group atomically and returns one result per item, in order. */
   write(group: readonly Item[]): Promise<readonly Result[]>
@@ -26,6 +22,10 @@ interface Pending<Item, Result> {
   reject(error: unknown): void
 }
 
+/**
+ * Writes concurrent items in groups. While a group is being written the next one collects items, so an idle system adds no
+ * delay and a busy one writes few large groups.
+ */
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>
   #waiting: Pending<Item, Result>[] = []

@@ -1,9 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto'
 
-/**
- * A file under a passphrase: a line that says how the key is made, then chunks of AES-256-GCM. The nonce counts the chunks and marks the
- * last one, and the first line is bound into every chunk: a file that was changed, cut, or put together from two does not open.
- */
 const MAGIC = 'CARTEIRO-BACKUP-1'
 const CHUNK = 65_536
 const TAG = 16
@@ -32,6 +28,11 @@ function nonceOf(place: number, isLast: boolean): Buffer {
   return nonce
 }
 
+/**
+ * Seals a file under a passphrase: a line that says how the key is made, then chunks of AES-256-GCM. The nonce counts the chunks and
+ * marks the last one, and the first line is bound into every chunk: a file that was changed, cut, or put together from two does not
+ * open.
+ */
 export async function* sealStream(source: AsyncIterable<Buffer>, passphrase: string, cost = COST): AsyncGenerator<Buffer> {
   const salt = randomBytes(16)
   const line = Buffer.from(`${MAGIC} ${JSON.stringify({ salt: salt.toString('base64'), ...cost })}\n`)

@@ -1,9 +1,5 @@
 import { isMainThread, parentPort, type Transferable, Worker, workerData } from 'node:worker_threads'
 
-/**
- * Runs work in threads that would block the event loop. The file that asks is also the file that the thread runs, so both sides
- * are read in one place. docs/adr/0015-own-thread-pool.md says why this is our own.
- */
 export interface ThreadPoolOptions {
   /** The file of both ends (import.meta.url). */
   file: string
@@ -48,6 +44,10 @@ interface Pending<Question, Answer> {
 /** 'ready': the thread has started, and answers from now on. */
 type Reply<Answer> = 'ready' | { id: number; answer: Answer } | { id: number; bug: string }
 
+/**
+ * Runs work in threads that would block the event loop. The file that asks is also the file that the thread runs, so both sides
+ * are read in one place. docs/adr/0015-own-thread-pool.md says why this is our own.
+ */
 export class ThreadPool<Question, Answer> {
   readonly #threads: Thread<Question, Answer>[]
 

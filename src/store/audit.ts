@@ -26,13 +26,13 @@ export async function recordAudit(db: Transaction, { actor, action, subject, det
   )
   const { now, id, hash } = head!
   // Through JSON: dates become the texts that the database stores.
-  const told = JSON.parse(JSON.stringify(detail)) as { [member: string]: Json }
-  const row = { id: (id ?? 0) + 1, at: now.toISOString(), actor, action, subject, detail: told, prev: hash ?? GENESIS }
+  const storedDetail = JSON.parse(JSON.stringify(detail)) as { [member: string]: Json }
+  const row = { id: (id ?? 0) + 1, at: now.toISOString(), actor, action, subject, detail: storedDetail, prev: hash ?? GENESIS }
   await execute(
     db,
     `insert into audit (id, at, actor, action, subject, detail, prev, hash)
      values ($1, $2, $3, $4, $5, $6, decode($7, 'hex'), decode($8, 'hex'))`,
-    [row.id, row.at, actor, action, subject, JSON.stringify(told), row.prev, auditHash(row)],
+    [row.id, row.at, actor, action, subject, JSON.stringify(storedDetail), row.prev, auditHash(row)],
   )
 }
 

@@ -7,10 +7,6 @@ import { admitApplication, isAdmitted } from './application-role.js'
 import { runConcurrently } from './concurrent-statements.js'
 import { LOCKED, type Pool, type Queryable, queryRow, queryRows, queryValue, queryValues, run, sqlState } from './postgres.js'
 
-/**
- * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
- * outside a transaction, statement by statement (concurrent-statements.ts), and must be repeatable.
- */
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 /** Other files of the folder are not migrations: schema.sql is generated from them. */
 const MIGRATION_NAME = /^\d{4}_.*\.sql$/
@@ -119,6 +115,10 @@ async function isDone(
   return !isOwner || isAdmitted(db, application)
 }
 
+/**
+ * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
+ * outside a transaction, statement by statement (concurrent-statements.ts), and must be repeatable.
+ */
 async function applyMissing(
   client: pg.PoolClient,
   migrations: readonly Migration[],

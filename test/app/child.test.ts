@@ -15,13 +15,13 @@ const TIMING = { firstMs: 1, longestMs: 8, settledMs: 60_000 }
 const never = new AbortController().signal
 
 /** A child that runs the given script, and what the log says of its ends. */
-function childOf(script: string, timing = TIMING): { child: Child; entries: Entry[] } {
+function childOf(script: string, timing = TIMING, args = (): readonly string[] => ['role']): { child: Child; entries: Entry[] } {
   const folder = mkdtempSync(join(tmpdir(), 'carteiro-child-'))
   const program = join(folder, 'program.mjs')
   writeFileSync(program, script)
   const entries: Entry[] = []
   const log = { error: (entry: Entry) => void entries.push(entry) }
-  const child = new Child({ program, args: ['role'], env: {}, log: log as never, timing })
+  const child = new Child({ program, args, env: {}, log: log as never, timing })
   onTestFinished(async () => {
     await child.stop(never)
     rmSync(folder, { recursive: true, force: true })
@@ -57,6 +57,16 @@ test('after a life that was long enough the waits begin anew', async () => {
   await child.start()
   await expect.poll(() => entries.length, { timeout: 30_000 }).toBeGreaterThan(2)
   expect(entries.slice(0, 3).map(({ retryMs }) => retryMs)).toEqual([1, 1, 1])
+})
+
+test('a restart gets the arguments of that moment', async () => {
+  let port = 'chosen by the child'
+  const script = 'process.send({ ready: null, failed: process.argv[2] }, () => process.exit(3))'
+  const { child, entries } = childOf(script, TIMING, () => [port])
+  await child.start()
+  port = 'as before'
+  await expect.poll(() => entries.some(({ reason }) => reason === 'as before'), { timeout: 30_000 }).toBe(true)
+  expect(entries[0]!.reason).toBe('chosen by the child')
 })
 
 test('a first start that fails is an error in the process’s own words', async () => {

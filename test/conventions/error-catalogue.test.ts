@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { refusalTexts } from '../../src/domain/errors.js'
-import { statusOf } from '../../src/http/errors.js'
+import { httpStatusOf } from '../../src/http/errors.js'
 import { ROOT } from '../support/sources.js'
 
 /** Where it fails, a message has changed: `npm run write-client` writes the catalogue anew. */
 test('docs/erros.md has every message that a request can be refused with', async () => {
-  const statuses = [...new Set(refusalTexts.map(({ kind }) => statusOf[kind]))].sort()
+  const statuses = [...new Set(refusalTexts.map(({ kind }) => httpStatusOf[kind]))].sort()
   const sections = statuses.map(status => {
     const rows = refusalTexts
-      .filter(({ kind }) => statusOf[kind] === status)
+      .filter(({ kind }) => httpStatusOf[kind] === status)
       .map(({ code, text }) => `| \`${code}\` | ${text.replaceAll('|', '\\|').replaceAll(/\$(\w+)/g, '*$1*')} |`)
     return `## ${status}\n\n| nome | mensagem |\n|---|---|\n${rows.join('\n')}\n`
   })

@@ -28,7 +28,6 @@ import type { Pool } from '../../store/postgres.js'
 import { readVersion } from '../version.js'
 import { type Frame, type Manifest, writeFrame } from './frames.js'
 
-/** A consistent copy of the database and its master key, in one encrypted file, while the gateway runs: docs/adr/0044-a-backup-is-one-encrypted-file.md. */
 export interface BackupParts {
   databaseUrl: string
   /** Reads the files that are outside of the database. */
@@ -52,6 +51,10 @@ export interface BackupReport {
   events: number
 }
 
+/**
+ * Writes a consistent copy of the database and its master key into one encrypted file, while the gateway runs:
+ * docs/adr/0044-a-backup-is-one-encrypted-file.md.
+ */
 export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
   const { databaseUrl, passphrase, file } = parts
   const client = await connectUnhurried(databaseUrl)

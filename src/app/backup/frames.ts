@@ -1,6 +1,5 @@
 import type { CopiedSequence, CopiedTable } from '../../store/backup/tables.js'
 
-/** The inside of a backup, once it is decrypted and unpacked: frames of a kind, a length and bytes. */
 export interface Manifest {
   format: 1
   /** The version of Carteiro that made the backup. */
@@ -24,8 +23,9 @@ interface DataEnd {
 }
 
 /**
- * manifest: first. table: its data follow. file: one that is outside of the database, after all tables; its data follow. data: a part of
- * them. end: of a table or a file. whole: last, so that nothing was left out.
+ * A backup, once it is decrypted and unpacked, consists of frames of a kind, a length and bytes. manifest: first. table: its data
+ * follow. file: one that is outside of the database, after all tables; its data follow. data: a part of them. end: of a table or a file.
+ * whole: last, so that nothing was left out.
  */
 export type Frame =
   | { kind: 'manifest'; value: Manifest }

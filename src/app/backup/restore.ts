@@ -23,7 +23,6 @@ import {
 import { openRestoration } from '../../store/home-server.js'
 import { type Frame, FrameFault, type Manifest, readFrames } from './frames.js'
 
-/** Reads a backup: into an empty database, or only to see whether it is whole. */
 export interface ReadingParts {
   file: string
   passphrase: string
@@ -128,6 +127,7 @@ interface Writer {
   finish(manifest: Manifest): Promise<void>
 }
 
+/** Reads a backup: into an empty database, or only to see whether it is whole. */
 async function readBackup(parts: ReadingParts, writer: Writer): Promise<RestoreReport> {
   const { file, passphrase, onProgress = () => {} } = parts
   const size = await stat(file).then(

@@ -12,10 +12,6 @@ import type { Pool } from '../../store/postgres.js'
 import type { Log } from '../log.js'
 import { type DatabaseMemory, readMemory, writeMemory } from './database-memory.js'
 
-/**
- * Looks, every second, whether the database is still the living one. After every start of the server nothing is claimed until a node has
- * looked (store/delivery/holds.ts), so that an older copy sends nothing, not even for a moment.
- */
 export interface WatchParts {
   pool: Pool
   clock: Clock
@@ -42,6 +38,10 @@ const details: Record<CopyCause, string> = {
   folder: 'A pasta de dados inteira é uma cópia, e nada prova que é a mais nova.',
 }
 
+/**
+ * Looks, every second, whether the database is still the living one. After every start of the server nothing is claimed until a node has
+ * looked (store/delivery/holds.ts), so that an older copy sends nothing, not even for a moment.
+ */
 export class DatabaseWatch {
   readonly #parts: WatchParts
   #memory: DatabaseMemory | null = null

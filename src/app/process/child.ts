@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { OperatorError } from '../../domain/errors.js'
 import type { Log } from '../log.js'
 
-/** A process of the supervisor: started again whenever it ends. */
 export interface ChildOptions {
   program: string
-  args: readonly string[]
+  /** Called for each start. */
+  args: () => readonly string[]
   env: NodeJS.ProcessEnv
   log: Pick<Log, 'error'>
   timing?: ChildTiming
@@ -27,6 +27,7 @@ interface End {
   readyAt: number | null
 }
 
+/** A process of the supervisor: started again whenever it ends. */
 export class Child {
   readonly #options: ChildOptions
   readonly #timing: ChildTiming
@@ -42,7 +43,7 @@ export class Child {
   }
 
   get name(): string {
-    return this.#options.args.join(' ')
+    return this.#options.args().join(' ')
   }
 
   /** Resolves with the address once the child is ready. The first start must succeed; later ones are tried again. */
@@ -58,7 +59,7 @@ export class Child {
   #run(onReady: (address: string | null) => void, onEnd: (end: End) => void): void {
     let readyAt: number | null = null
     let reason: string | null = null
-    const child = fork(this.#options.program, this.#options.args, {
+    const child = fork(this.#options.program, this.#options.args(), {
       env: this.#options.env,
       // Ctrl-C reaches the terminal's whole process group; a detached child gets its SIGTERM from here instead.
       detached: true,

@@ -55,16 +55,17 @@ async function superviseOn(database: Database, { config, env, json, paused, log,
   await pool.end()
 
   const children: Child[] = []
-  const start = (args: string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
+  const start = (args: () => readonly string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
     const child = new Child({ program: PROGRAM, args, env: childEnv, log })
     children.unshift(child)
     return child.start()
   }
   const startSimulator = async (childEnv: NodeJS.ProcessEnv): Promise<string> => {
     const args = await simulatorArguments(config)
-    const url = (await start(args, childEnv))!
-    // Of the arguments of the next start: the page stays where it is.
-    if (!args.includes('--http-port')) args.push('--http-port', new URL(url).port)
+    // The simulator chooses the port of its page at the first start. A restart gets the same port, so that the page stays where it is.
+    let pagePort: string | null = null
+    const url = (await start(() => (pagePort === null ? args : [...args, '--http-port', pagePort]), childEnv))!
+    if (!args.includes('--http-port')) pagePort = new URL(url).port
     return url
   }
   // The roles do not get the owner's password: the schema is up to date.
@@ -80,9 +81,9 @@ async function superviseOn(database: Database, { config, env, json, paused, log,
       DISK_FREE_MIB: String(config.minFreeBytes / MIB),
       ...(simulator === null ? {} : { SIMULATOR_URL: simulator }),
     }
-    const address = await start(['start', '--role', 'api'], childEnv)
+    const address = await start(() => ['start', '--role', 'api'], childEnv)
     // The links in messages must lead to the address on which the api really listens.
-    await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
+    await start(() => ['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
     const link = invitation === null ? null : `${firstBase(config, address!)}${invitationPath(invitation)}`
     const started = { api: address!, simulator, token, link }
     process.stdout.write(json ? `${JSON.stringify({ role: 'all', ...started })}\n` : await banner(config, started))

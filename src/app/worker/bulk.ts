@@ -10,7 +10,6 @@ import { loadBulkFields } from '../../engine/bulk/fields.js'
 import { folderWatch } from '../../engine/bulk/folder.js'
 import { sendBatches } from '../../engine/bulk/send.js'
 import { readSend } from '../../http/gw/read-send.js'
-import { requireAllowed } from '../../http/gw/send.js'
 import type { Chore } from '../../runtime/chores.js'
 import { resolveTemplates } from '../../store/accounts/templates.js'
 import { createDueSignal } from '../../store/delivery/due-signal.js'
@@ -73,8 +72,8 @@ export async function bulkWork(options: BulkWorkerParts) {
     pool,
     fields,
     read: (raw: Uint8Array) => readSend(raw, config.attachments).request,
-    requireAllowed: (...[send, account]: [Parameters<typeof requireAllowed>[0], Parameters<typeof requireAllowed>[1]]) =>
-      requireAllowed(send, account, config),
+    simulator: config.simulator,
+    supportEmail: config.supportEmail,
     resolveTemplates: (...[scope, named]: [Parameters<typeof resolveTemplates>[1], Parameters<typeof resolveTemplates>[2]]) =>
       resolveTemplates(pool, scope, named),
     accept,

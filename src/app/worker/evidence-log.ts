@@ -14,7 +14,6 @@ import type { Config } from '../config.js'
 import type { Log } from '../log.js'
 import { targetRules } from './webhooks.js'
 
-/** The log of events and its checkpoints, composed for the worker. */
 export interface EvidenceLogParts {
   config: Config
   keys: Keys
@@ -35,6 +34,7 @@ export interface EvidenceLog {
   close(): Promise<void>
 }
 
+/** The log of events and its checkpoints, composed for the worker. */
 export async function openEvidenceLog(parts: EvidenceLogParts): Promise<EvidenceLog> {
   const { config, keys, pool, clock, log, sendMail } = parts
   const { exports, witnesses, authorities } = config.checkpoints

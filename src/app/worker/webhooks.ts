@@ -25,7 +25,7 @@ import { renderBodies, type WebhookFormat } from '../../webhooks/payload.js'
 import type { Config } from '../config.js'
 import type { Log } from '../log.js'
 
-/** Webhooks composed: their delivery and upkeep for the worker, and the rules that the api and the command share. */
+/** The status record in a webhook is the one that the channel's own lookup shows. */
 export const webhookFormat =
   (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat =>
   status =>

@@ -43,7 +43,6 @@ import { startUpkeep } from './upkeep.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookFormat } from './webhooks.js'
 import { workerReports } from './worker-reports.js'
 
-/** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
   config: Config
   keys: Keys
@@ -79,6 +78,7 @@ export function yieldToAnswers(): void {
   }
 }
 
+/** Starts the worker: lanes to the carriers, the listener for reports and replies that come back, and upkeep. */
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const {
     config,

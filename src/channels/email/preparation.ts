@@ -14,7 +14,6 @@ import { type Enclosed, encloseNotice } from './message/enclose.js'
 import type { Frame } from './message/frame.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
-/** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
 export interface EmailParts {
   publicUrl: string
   /** Used where the account names no address of its own. */
@@ -33,6 +32,7 @@ export interface EmailParts {
   enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
 }
 
+/** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
 export function createEmailPreparation(parts: EmailParts) {
   return async (claim: Claim): Promise<EmailMessage | Refused> => {
     const address = claim.recipient!

@@ -12,10 +12,6 @@ import { readCredential, refuseUnknown } from '../url-options.js'
 import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from './letter-message.js'
 import type { PostalAddress } from './postal-address.js'
 
-/**
- * A print service over HTTP, as docs/carta.md describes it: it prints letters, puts them into envelopes and posts them. Our reference
- * is the idempotency key of an order and its name in lookups.
- */
 const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
 const MAX_ANSWER = 4 * 1_048_576
@@ -50,6 +46,10 @@ const SITUATIONS: Record<string, Pick<CarrierReport, 'type' | 'failure'>> = {
   recusada: { type: 'failed', failure: 'rejected' },
 }
 
+/**
+ * A print service over HTTP, as docs/carta.md describes it: it prints letters, puts them into envelopes and posts them. Our reference
+ * is the idempotency key of an order and its name in lookups.
+ */
 export function printShopProvider(): Provider<LetterMessage> {
   return {
     name: PRINT_SHOP,

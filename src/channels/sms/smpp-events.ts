@@ -4,7 +4,6 @@ import { storable } from '../../domain/text/text.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 
-/** Reads deliver_sm: delivery receipts and the replies of people. */
 const MESSAGE_TYPE = 0x3c
 export const HAS_HEADER = 0x40
 const UCS2 = 8
@@ -30,7 +29,7 @@ const stateNames = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UN
 /** States before the end. They prove that the carrier has the message: a report of one resolves an attempt whose answer was lost. */
 const TAKEN_STATES: ReadonlySet<string> = new Set(['SCHEDULED', 'ENROUTE', 'ACCEPTD', 'ACCEPTED', 'BUFFRED', 'BUFFERED'])
 
-/** Throws when the bytes are not a deliver_sm. */
+/** Reads deliver_sm: delivery receipts and the replies of people. Throws when the bytes are not a deliver_sm. */
 export function readEvents(body: Buffer): CarrierEvent[] {
   const deliver = readDeliver(body)
   return isReceipt(deliver) ? readReceipt(deliver) : [readReply(deliver)]

@@ -6,7 +6,6 @@ import { SendError } from '../provider.js'
 import { errorOf } from './smpp-errors.js'
 import { bindBody, commands, nextSequence, type Pdu, PduReader, RESPONSE, readMessageId, writePdu } from './smpp-pdu.js'
 
-/** One bound connection: it sends within a window, receives deliver_sm and checks the connection with enquire_link. */
 export interface SessionSettings {
   host: string
   port: number
@@ -55,6 +54,7 @@ const UNKNOWN_COMMAND = 0x03
 const MAX_LATE = 1_000
 const UNBIND_TIMEOUT_MS = 2_000
 
+/** One bound connection: it sends within a window, receives deliver_sm and checks the connection with enquire_link. */
 export class SmppSession {
   readonly #socket: Socket
   readonly #settings: SessionSettings

@@ -13,11 +13,6 @@ import { type Address, FINAL_RECEIPT, INTERMEDIATE_RECEIPT, submitBody } from '.
 import type { Part, PartOutcome } from './smpp-session.js'
 import { type SmsMessage, smsContent } from './sms-message.js'
 
-/**
- * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
- * Options: from=sender, ton and npi of the sender, system-type, window=messages in flight, validity=hours, intermediate=on or off,
- * unanswered=person, repeat or replace, reference-tlv=tag of an optional parameter with our reference, rate=messages per second (of the lane).
- */
 export interface SmppOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** Called for a PDU from the carrier that cannot be decoded. */
@@ -44,6 +39,11 @@ const HOUR_MS = 3_600_000
 /** After the end of the validity the carrier reports it, and the report travels. */
 const REPORT_MARGIN_HOURS = 1
 
+/**
+ * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
+ * Options: from=sender, ton and npi of the sender, system-type, window=messages in flight, validity=hours, intermediate=on or off,
+ * unanswered=person, repeat or replace, reference-tlv=tag of an optional parameter with our reference, rate=messages per second (of the lane).
+ */
 export const smppProvider = (options: SmppOptions): Provider<SmsMessage> => ({
   name: 'smpp',
   channel: 'sms',

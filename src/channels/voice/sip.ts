@@ -7,7 +7,6 @@ import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
 import { callContent, type VoiceMessage } from './voice-message.js'
 
-/** Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call. */
 export interface SipOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** How long it rings, instead of the value in the URL. */
@@ -49,6 +48,7 @@ const permanentCodes: Record<string, string> = {
   604: 'O número não existe.',
 }
 
+/** Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call. */
 export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMessage> => ({
   name: 'sip',
   channel: 'voice',

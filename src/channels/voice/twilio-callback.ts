@@ -6,7 +6,6 @@ import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierR
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
 import { callContent, type VoiceScript } from './voice-message.js'
 
-/** The callbacks of a Twilio-compatible carrier: status reports, recordings, and requests for the next document of a call. */
 export interface TwilioCallbackOptions {
   name: string
   /** The accounts that sign callbacks, each with its token. */
@@ -33,6 +32,7 @@ export function callbackUrl(base: string, { about, reference, againMs }: Callbac
   return `${base}?${query}`
 }
 
+/** The callbacks of a Twilio-compatible carrier: status reports, recordings, and requests for the next document of a call. */
 export function twilioCallback({ name, accounts, findScript, onAnsweredEnd }: TwilioCallbackOptions): Callback {
   return {
     name,

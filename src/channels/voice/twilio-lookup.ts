@@ -4,7 +4,7 @@ import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-accou
 import { type CallbackQuery, isAnsweredEnd, isOver, recordingEvents, statusEvents, unheardEvents } from './twilio-callback.js'
 import type { CallPlan } from './voice-message.js'
 
-/** Asks a Twilio-compatible carrier about calls that it took. */
+/** The gateway's own knowledge of calls, which a lookup compares with the carrier's. */
 export interface LookupParts {
   /** The calls among these that belong to deliveries already. */
   findKnown(names: readonly string[]): Promise<Set<string>>
@@ -29,9 +29,10 @@ const MISSING = [404, 405, 410, 501]
 const MADE = ['completed', 'absent', 'failed', 'deleted']
 
 /**
- * Calls do not carry our reference. A call may be the one that is looked for if it went to this number, from ours, since the
- * notification was accepted, and belongs to no other delivery. No such call: the carrier never took it. One call: that is it, unless
- * it may belong to another notification too. Several calls: the outcome stays unknown.
+ * Asks a Twilio-compatible carrier about a call that it may have taken. Calls do not carry our reference. A call may be the one that is
+ * looked for if it went to this number, from ours, since the notification was accepted, and belongs to no other delivery. No call: the
+ * carrier never took it. One call: that is it, unless it may belong to another notification too. Several calls: the outcome stays
+ * unknown.
  */
 export async function findCall(
   http: CarrierHttp,

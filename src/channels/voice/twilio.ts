@@ -9,7 +9,6 @@ import { callbackUrl, twilioCallback } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import { callContent, type VoiceMessage } from './voice-message.js'
 
-/** Calls over Twilio's REST API, which other carriers offer too. */
 export interface TwilioOptions extends LookupParts {
   /** The address of our callbacks: …/callbacks/twilio. */
   callbackBase: string
@@ -45,6 +44,7 @@ const ADDRESS = 'A operadora não aceita o endereço dos avisos. Confira PUBLIC_
 /** Errors that the operator can correct in the settings and that concern all calls. */
 const settingErrors: Record<number, string> = { 21205: ADDRESS, 21209: ADDRESS, 21210: FROM, 21212: FROM, 21213: FROM }
 
+/** Calls over Twilio's REST API, which other carriers offer too. */
 export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   return {
     name: TWILIO,

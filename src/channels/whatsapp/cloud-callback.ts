@@ -10,7 +10,6 @@ import { replyText } from './reply-text.js'
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
 export const CLOUD_NAME = 'whatsapp-cloud'
 
-/** Meta's callbacks: the handshake, the reports on messages, and people's replies. */
 export interface CloudCallbackParts {
   appSecret: string
   verifyToken: string
@@ -23,6 +22,7 @@ const MAX_MESSAGES = 4
 const FIRST_WAIT_MS = 30_000
 const REPORTS = ['sent', 'delivered', 'read'] as const
 
+/** Meta's callbacks: the handshake, the reports on messages, and people's replies. */
 export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
   name: CLOUD_NAME,
   channel: 'whatsapp',

@@ -1,4 +1,3 @@
-/** The text of a person's message: WhatsApp has its own structure for every kind of message. */
 interface Said {
   type?: unknown
   text?: { body?: unknown }
@@ -20,7 +19,10 @@ const KINDS = new Map<unknown, string>([
   ['order', 'pedido'],
 ])
 
-/** null: the message is no reply (a number that changed, a reaction that was removed). */
+/**
+ * The text of a person's message: WhatsApp has its own structure for every kind of message. null: the message is no reply (a number that
+ * changed, a reaction that was removed).
+ */
 export function replyText(message: object): string | null {
   const said = message as Said
   switch (said.type) {

@@ -2,7 +2,6 @@ import ipaddr from 'ipaddr.js'
 import { refuse } from '../errors.js'
 import { type AddressRange, inRanges, isAddress, parseRange } from './address-range.js'
 
-/** The gateway calls only public unicast addresses on behalf of a user, and the ranges that the operator allowed (intranets). */
 export interface TargetRules {
   allowed: readonly AddressRange[]
   /** Development: this machine itself may be called, also without TLS. */
@@ -12,7 +11,10 @@ export interface TargetRules {
 /** Where clouds tell a machine its own credentials, some of them public addresses: refused also inside a range that was allowed. */
 const METADATA = ['169.254.0.0/16', '168.63.129.16', 'fd00:ec2::254', '100.100.100.200'].map(parseRange)
 
-/** Whether a connection to the address is refused. An unreadable address is. */
+/**
+ * Whether a connection to the address is refused. The gateway calls only public unicast addresses on behalf of a user, and the ranges
+ * that the operator allowed (intranets). An unreadable address is refused.
+ */
 export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
   const bare = text.split('%')[0]!
   if (!isAddress(bare)) return true

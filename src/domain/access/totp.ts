@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from './secret.js'
 
-/** One-time codes by time (RFC 6238) as all authenticator apps make them: SHA-1, 30 s, six digits. */
 const PERIOD_MS = 30_000
 const SECRET_BYTES = 20
 const SYMBOLS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
@@ -24,6 +23,7 @@ export function readTotpSecret(text: string): Buffer | null {
 export const totpUri = (secret: Buffer, email: string, issuer: string): string =>
   `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(email)}?secret=${writeTotpSecret(secret)}&issuer=${encodeURIComponent(issuer)}`
 
+/** A one-time code by time (RFC 6238) as all authenticator apps make it: SHA-1, 30 s, six digits. */
 export function totpCode(secret: Buffer, period: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(period))

@@ -1,8 +1,10 @@
-/** Codes of registered post (UPU S10): two letters, eight digits and their check digit, the country. */
 const WEIGHTS = [8, 6, 4, 2, 3, 5, 9, 7]
 const CODE = /^[A-Z]{2}(\d{8})(\d)[A-Z]{2}$/
 
-/** The code as it is printed, or null when a digit was misread: a wrong code would show somebody else's letter. */
+/**
+ * The code of registered post (UPU S10: two letters, eight digits and their check digit, the country) as it is printed, or null when a
+ * digit was misread: a wrong code would show somebody else's letter.
+ */
 export function readTrackingCode(text: string): string | null {
   const code = text.replace(/[\s.-]/g, '').toUpperCase()
   const [, serial, digit] = CODE.exec(code) ?? []

@@ -1,7 +1,7 @@
 import { canonicalJson, type Json } from './canonical-json.js'
 import { GENESIS, sha256 } from './evidence.js'
 
-/** The log of actions as one chain: changing a row breaks its own hash, removing one breaks the `prev` of the next. */
+/** A row of the log of actions, which is one chain: changing a row breaks its own hash, removing one breaks the `prev` of the next. */
 export interface AuditRow {
   id: number
   /** UTC, to the millisecond: the form of Date.prototype.toISOString. */

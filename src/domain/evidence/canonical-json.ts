@@ -1,9 +1,9 @@
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
+
 /**
  * JSON Canonicalization Scheme (RFC 8785): the one text of a value, so that its hash can be recomputed by anyone.
  * ECMAScript's own number and string forms are the ones that the RFC prescribes; only key order is added here.
  */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
-
 export function canonicalJson(value: Json): string {
   if (typeof value === 'string') return quote(value)
   if (value === null || typeof value !== 'object') {

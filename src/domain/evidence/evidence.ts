@@ -2,9 +2,10 @@ import { hash as digest } from 'node:crypto'
 import { canonicalJson, type Json } from './canonical-json.js'
 
 /**
- * The chain of events of one notification. Changing an entry breaks its own hash; removing one breaks the next
- * entry's `prev`. The data itself is only committed to (salted), so it can be erased by law and the chain still holds.
- * The form below is version 1 and is documented with test vectors in docs/evidence.md: it can never change, only be followed by a version 2.
+ * An event in the chain of its notification. Changing an event breaks its own hash; removing one breaks the `prev` of the next. The data
+ * itself is only committed to (salted), so it can be erased by law and the chain still holds.
+ * The form below is version 1 and is documented with test vectors in docs/evidence.md: it can never change, only be followed by a
+ * version 2.
  */
 export interface ChainedEvent {
   notification: string

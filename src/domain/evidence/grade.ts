@@ -46,14 +46,14 @@ const BEHIND_THE_QUESTION = ['message', 'confirm', 'receipt', 'file']
 
 export function gradeOf(event: GradedEvent, context: GradeContext): Grade {
   const { type, source, data } = event
-  if (source === 'operator') return told('operator')
-  if (source === 'api') return told(type === 'accepted' ? 'gateway' : 'sender')
+  if (source === 'operator') return graded('operator')
+  if (source === 'api') return graded(type === 'accepted' ? 'gateway' : 'sender')
   if (source === 'recipient') return gradeVisit(event, context)
   if (source.startsWith('report:')) return gradeReport(event)
-  if (!isCarrier(source)) return told('gateway')
-  if (type === 'answered') return told('reply')
-  if (type === 'unresolved') return told('gateway')
-  return told(saysCarrier(type, data) ? 'carrier' : 'gateway')
+  if (!isCarrier(source)) return graded('gateway')
+  if (type === 'answered') return graded('reply')
+  if (type === 'unresolved') return graded('gateway')
+  return graded(saysCarrier(type, data) ? 'carrier' : 'gateway')
 }
 
 /** Attempts and replies have the carrier's identity as their source; a recording is fetched from one. */
@@ -63,20 +63,20 @@ const isCarrier = (source: string): boolean => source.includes(':') || source.st
 export const isSimulated = ({ source, data }: GradedEvent): boolean =>
   [source.replace(/^report:/, ''), data?.carrier].some(name => typeof name === 'string' && name.startsWith(SIMULATED))
 
-const told = (word: GradeWord, automated: readonly string[] | null = null): Grade => ({ word, automated })
+const graded = (word: GradeWord, automated: readonly string[] | null = null): Grade => ({ word, automated })
 
 /**
  * An access to the recipient's link. The address decides first: an access from where the notification was sent, or from an address
  * that its account had registered, may be the sender's. Erased data could have said so.
  */
 function gradeVisit({ type, data }: GradedEvent, { senderAddress, hasQuestion }: GradeContext): Grade {
-  if (data === null) return told('sender')
+  if (data === null) return graded('sender')
   const signals = Array.isArray(data.signals) ? data.signals.filter(signal => typeof signal === 'string') : []
   const automated = signals.length > 0 ? signals : data.automated === true ? [] : null
   if (data.fromSender === true || senderAddress === null || !isElsewhere(data.address, senderAddress))
-    return told('sender', automated)
-  if (automated !== null) return told('device', automated)
-  return told(hasQuestion && provesAnswer(type, data) ? 'answer' : 'device')
+    return graded('sender', automated)
+  if (automated !== null) return graded('device', automated)
+  return graded(hasQuestion && provesAnswer(type, data) ? 'answer' : 'device')
 }
 
 /** An IPv6 host takes new addresses of its network every day. An address that cannot be compared is not known to be another's. */
@@ -93,15 +93,15 @@ function gradeReport({ type, source, data }: GradedEvent): Grade {
   const kind = source.slice('report:'.length)
   if (kind === 'mdn') {
     // A receipt that a mailbox sends by itself, or that nobody asked for, shows no person.
-    if (data === null || data.because !== undefined) return told('sender')
-    return told('device', data.automated === true ? ['automatic receipt'] : null)
+    if (data === null || data.because !== undefined) return graded('sender')
+    return graded('device', data.automated === true ? ['automatic receipt'] : null)
   }
-  if (kind === 'reply') return told(type === 'answered' ? 'reply' : 'sender')
-  if (kind === 'automatic') return told('device', ['automatic reply'])
-  if (kind === 'unreadable') return told('sender')
+  if (kind === 'reply') return graded(type === 'answered' ? 'reply' : 'sender')
+  if (kind === 'automatic') return graded('device', ['automatic reply'])
+  if (kind === 'unreadable') return graded('sender')
   // A report about another message or recipient may have been written by anybody who knows the return address.
-  if (data?.because === 'another message' || data?.because === 'another recipient') return told('sender')
-  return told(data?.signed === true ? 'signed carrier' : 'carrier')
+  if (data?.because === 'another message' || data?.because === 'another recipient') return graded('sender')
+  return graded(data?.signed === true ? 'signed carrier' : 'carrier')
 }
 
 /** Facts that only the carrier's own words establish; those of a failure may be ours, for example that no connection was made. */

@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto'
 
-/**
- * The code by which anyone finds a notification at the public page of verification: sixteen characters that nothing stores. It holds
- * the millisecond of the notification's id (42 bits), so that the candidates are a range of the primary key, and a MAC of the
- * whole id (38 bits), which tells them apart. The time is masked with a stream that the MAC chooses: a code says nothing to those without
- * the key, and guessing one of a hundred million takes some 10^15 tries.
- */
 const TIME_BITS = 42n
 const MAC_BITS = 38n
 const LENGTH = 16
 /** Crockford's base 32, as short links have it: no i, l, o and u. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
+/**
+ * The code by which anyone finds a notification at the public page of verification: sixteen characters that nothing stores. It holds
+ * the millisecond of the notification's id (42 bits), so that the candidates are a range of the primary key, and a MAC of the
+ * whole id (38 bits), which tells them apart. The time is masked with a stream that the MAC chooses: a code says nothing to those without
+ * the key, and guessing one of a hundred million takes some 10^15 tries.
+ */
 export function makeVerificationCode(key: Buffer, notification: string): string {
   const mac = macOf(key, notification)
   let value = ((timeOf(notification) ^ maskOf(key, mac)) << MAC_BITS) | mac

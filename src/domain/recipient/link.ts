@@ -5,7 +5,6 @@ import type { DeliveryState, Failure } from '../delivery/status.js'
 import type { Json } from '../evidence/canonical-json.js'
 import { mapMembers } from '../text/text.js'
 
-/** A link code names the notification and the channel, with a MAC of 128 bits. It is not stored, and it cannot be guessed. */
 const MAC_BYTES = 16
 const ID_BYTES = 16
 
@@ -18,7 +17,10 @@ export interface LinkTarget {
 export const linkBase = (settings: Pick<AccountSettings, 'link.domain'>, publicUrl: string): string =>
   settings['link.domain'] || publicUrl
 
-/** `channelCode`: the byte that the channel's module declares for its links. */
+/**
+ * A link code names the notification and the channel, with a MAC of 128 bits. It is not stored, and it cannot be guessed. `channelCode`:
+ * the byte that the channel's module declares for its links.
+ */
 export function makeLinkCode(key: Buffer, notification: string, channelCode: number): string {
   const body = Buffer.concat([Buffer.from(notification.replaceAll('-', ''), 'hex'), Buffer.from([channelCode])])
   return Buffer.concat([body, mac(key, body)]).toString('base64url')

@@ -1,7 +1,3 @@
-/**
- * Tells people from machines that open links: scanners, proxies that load ahead, previews. Every access is evidence; only a
- * person's counts as reading. The signals are stored with the event, so that the verdict can be checked.
- */
 export interface Access {
   method: string
   userAgent: string | undefined
@@ -34,7 +30,11 @@ const SCANNERS =
 /** Apple's mail privacy proxy loads every image ahead of the reader, under this bare name. */
 const PREFETCHER = /^Mozilla\/5\.0$/
 
-/** Why an access is not a person's; empty: it may be. A browser that runs no scripts is no reason. */
+/**
+ * Tells people from machines that open links: scanners, proxies that load ahead, previews. Every access is evidence; only a person's
+ * counts as reading. Returns the reasons why an access is not a person's; empty: it may be. They are stored with the event, so that the
+ * verdict can be checked. A browser that runs no scripts is no reason.
+ */
 export function robotSignals({ method, userAgent, purpose, sinceSentMs, form }: Access, limits = robotLimits): string[] {
   const signals: string[] = []
   if (method !== 'GET' && method !== 'POST') signals.push('method')

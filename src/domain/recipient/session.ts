@@ -1,14 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { LinkTarget } from './link.js'
 
-/**
- * A recipient's browser holds a session, which opens one notification on one channel for a while, and the time at which a form
- * was made. Both are signed and not stored, and neither is valid as the other.
- */
 export const SESSION_MS = 30 * 60_000
 const TIME_BYTES = 6
 const MAC_BYTES = 16
 
+/** A session opens one notification on one channel in the recipient's browser, for SESSION_MS. It is signed and not stored. */
 export const makeSession = (key: Buffer, target: LinkTarget, nowMs: number): string =>
   stamp(key, `session ${target.notification} ${target.channel}`, nowMs + SESSION_MS)
 
@@ -17,6 +14,7 @@ export function isSession(key: Buffer, target: LinkTarget, text: string | undefi
   return until !== null && until > nowMs
 }
 
+/** The time at which a form was made, signed and not stored. A form stamp is not valid as a session, nor a session as a form stamp. */
 export const makeFormStamp = (key: Buffer, target: LinkTarget, nowMs: number): string =>
   stamp(key, `form ${target.notification} ${target.channel}`, nowMs)
 

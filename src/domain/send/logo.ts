@@ -1,4 +1,3 @@
-/** Pictures that an account may show to recipients. The type of a file is read from its bytes, never from its name. */
 export const MAX_LOGO_BYTES = 100_000
 /** 100 kB can hold a picture of a gigabyte, which every letter would unpack again. */
 const MAX_LOGO_PIXELS = 4_000_000
@@ -6,7 +5,7 @@ const MAX_LOGO_PIXELS = 4_000_000
 /** Where a logo is served: the path contains the hash, so that it may be cached without end. */
 export const logoPath = (sha256: string): string => `/r/logo/${sha256}`
 
-/** The media type of a logo, or null when the bytes are none of the kinds that are shown. */
+/** The media type of a logo, read from its bytes and never from its name; null: the bytes are none of the kinds that are shown. */
 export function logoType(bytes: Buffer): string | null {
   if (bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))) return 'image/png'
   if (bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))) return 'image/jpeg'

@@ -3,10 +3,6 @@ import { Refusal } from '../errors.js'
 import type { JsonObject } from '../notification.js'
 import { LINK_PLACEHOLDER } from '../recipient/link.js'
 
-/**
- * Message templates: Liquid, rendered strictly. A missing obligatory variable is an error, never a hole; nothing but the
- * variables' own members can be reached; parsing and rendering are bounded in time, memory and size.
- */
 export interface TemplateVariable {
   name: string
   required: boolean
@@ -86,7 +82,11 @@ function findForeignVariable(content: string): TemplateFault | null {
   return null
 }
 
-/** `html`: the result is markup, so that the values of variables are escaped. */
+/**
+ * Renders Liquid strictly. A missing obligatory variable is an error, never a hole; nothing but the variables' own members can be
+ * reached; parsing and rendering are bounded in time, memory and size. `html`: the result is markup, so that the values of variables are
+ * escaped.
+ */
 export function renderTemplate(
   html: boolean,
   content: string,

@@ -1,7 +1,7 @@
 import { zoneOffset } from './zone-offset.js'
 
-/** Dates are stored in UTC and shown in Brasília's time, whatever the time zone of the process is. */
 const HOUR = 3_600_000
+/** Dates are stored in UTC and shown in Brasília's time, whatever the time zone of the process is. */
 const offsetMs = (atMs: number): number => zoneOffset(atMs, 'America/Sao_Paulo')
 
 /** 18/07/2026 01:01:32 */

@@ -1,12 +1,12 @@
 import { domainToASCII } from 'node:url'
 
-/**
- * The grammar of a recipient address: a dot-string local part (RFC 5321, with the letters of RFC 6531) and a domain of at least
- * two labels. Quoted local parts and address literals are refused. The time is linear in the length of the text.
- */
 const MAX_ADDRESS = 254
 
-/** The address with its domain in lower-case ASCII, or null when the text is not exactly one address. */
+/**
+ * The address with its domain in lower-case ASCII, or null when the text is not exactly one address: a dot-string local part (RFC 5321,
+ * with the letters of RFC 6531) and a domain of at least two labels. Quoted local parts and address literals are refused. The time is
+ * linear in the length of the text.
+ */
 export function readEmailAddress(text: string): string | null {
   if (text.length > MAX_ADDRESS) return null
   const at = text.indexOf('@')

@@ -1,11 +1,6 @@
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Lease } from '../../store/accounts/rate-windows.js'
 
-/**
- * Request budgets per minute, shared by all nodes. Each node leases chunks in advance and counts them down in memory, so a
- * request needs no query. A request is never granted twice. Each node may leave one and a half chunks unused, less than
- * 4 % of the budget: it leases the next chunk when half of the last one is left.
- */
 export interface Verdict {
   allowed: boolean
   limit: number
@@ -29,6 +24,11 @@ interface Window {
 const CHUNKS = 40
 const MAX_WINDOWS = 50_000
 
+/**
+ * Request budgets per minute, shared by all nodes. Each node leases chunks in advance and counts them down in memory, so a
+ * request needs no query. A request is never granted twice. Each node may leave one and a half chunks unused, less than
+ * 4 % of the budget: it leases the next chunk when half of the last one is left.
+ */
 export class Budgets {
   readonly #lease: LeaseFunction
   readonly #windows = new BoundedCache<string, Window>({ maxEntries: MAX_WINDOWS })

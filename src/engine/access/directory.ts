@@ -3,11 +3,6 @@ import type { Clock } from '../../domain/clock.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Grant } from '../../store/accounts/tokens.js'
 
-/**
- * Caches accounts, tokens and addresses, and follows the database's clock. A small poll reads the revision: a new revision clears
- * the cache, and a late poll makes the cache unused. So a revocation is effective on every node within a second, and a request
- * needs no query. What must not be a moment old, the plan of a send, is compared where it is written (engine/accept).
- */
 export interface DirectoryStore {
   readRevision(): Promise<{ revision: number; nowMs: number }>
   findGrant(jti: string): Promise<Grant | null>
@@ -25,6 +20,11 @@ const MAX_AGE_MS = 900
 export const KNOWN_EVERYWHERE_MS = 1_000
 const MAX_CACHED = 20_000
 
+/**
+ * Caches accounts, tokens and addresses, and follows the database's clock. A small poll reads the revision: a new revision clears
+ * the cache, and a late poll makes the cache unused. So a revocation is effective on every node within a second, and a request
+ * needs no query. The plan of a send must not be a moment old: it is compared where it is written (engine/accept).
+ */
 export class Directory {
   readonly #store: DirectoryStore
   readonly #callers = new BoundedCache<string, Promise<Caller | null>>({ maxEntries: MAX_CACHED })

@@ -11,7 +11,6 @@ import {
 } from '../../store/person/find.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
 
-/** Finds and erases everything that the database holds of one person: docs/adr/0047-personal-data-go-and-the-proof-stays.md. */
 export interface FoundPerson {
   notifications: PersonsNotification[]
   /** Batches with lines that are still to be sent to the person. */
@@ -21,7 +20,10 @@ export interface FoundPerson {
 const BATCH = 200
 const PAGE = 2_000
 
-/** `everywhere`: reads every notification, and finds those that name the person in contents, variables or events alone. */
+/**
+ * Finds everything that the database holds of one person: docs/adr/0047-personal-data-go-and-the-proof-stays.md. `everywhere`: reads
+ * every notification, and finds those that name the person in contents, variables or events alone.
+ */
 export async function findPerson(db: Queryable, person: Person, everywhere: boolean): Promise<FoundPerson> {
   const ids = new Set(await findNotificationIds(db, person))
   for (let after: string | null = everywhere ? LOWEST_ID : null; after !== null; ) {

@@ -7,7 +7,6 @@ import { type Aged, listAged, listPostponed, pruneReferences, saveProgress, sett
 import { eraseData } from '../../store/person/erase.js'
 import { isLocked, type Pool, transaction } from '../../store/postgres.js'
 
-/** Erases what accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. */
 export interface RetentionParts {
   pool: Pool
   clock: Clock
@@ -20,6 +19,7 @@ const BATCH = 200
 const MAX_BATCHES = 500
 const REFERENCE_BATCH = 2_000
 
+/** Erases the data that accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. */
 export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Promise<void> {
   for (const { id: account, settings } of await listAccounts(parts.pool)) {
     for (const mode of modes)

@@ -6,21 +6,18 @@ import type { Scope } from '../../domain/scope.js'
 import type { BatchForm, BulkFields, LineFault } from '../../domain/send/bulk.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { findRules } from '../../store/accounts/accounts.js'
-import { type Batch, listUnchecked, lockUnchecked } from '../../store/bulk/batches.js'
+import { listUnchecked, lockUnchecked } from '../../store/bulk/batches.js'
 import { type CheckedLine, type Line, readLinesAfter, writeChecked } from '../../store/bulk/lines.js'
 import { type Pool, transaction } from '../../store/postgres.js'
+import { type AllowedSendOptions, requireAllowedSend } from '../accept/allowed-send.js'
 import { faultOf, lineReader, type ReadRequest } from './line-reader.js'
 
-export interface CheckParts {
+export interface CheckParts extends AllowedSendOptions {
   pool: Pool
   fields: BulkFields
   read: ReadRequest
-  /** Refuses what the account may not send. */
-  requireAllowed(send: SendRequest, account: Pick<Batch, 'mode'> & { settings: NonNullable<Rules>['settings'] }): void
   resolveTemplates(scope: Scope, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
 }
-
-type Rules = Awaited<ReturnType<typeof findRules>>
 
 const CHUNK = 100
 /** Lines that are checked before others get the processor: some 2 ms. */
@@ -65,7 +62,7 @@ async function checkLines(parts: CheckParts, batch: BatchForm & Scope, lines: re
     let fault: LineFault | null = null
     try {
       const request = read(cells)
-      parts.requireAllowed(request, { mode: batch.mode, settings: rules!.settings })
+      requireAllowedSend(request, { mode: batch.mode, settings: rules!.settings }, parts)
       await requireTemplates(parts, batch, request, known)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

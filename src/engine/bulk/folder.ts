@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../../domain/errors.js'
+import { Refusal, type RefusalKind } from '../../domain/errors.js'
 import type { Scope } from '../../domain/scope.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
@@ -33,6 +33,11 @@ const FOLDER_MAPPING = 'pasta'
 const DONE = 'done'
 const BY = { token: 'folder', address: 'folder' }
 const REMEMBERED = 1_000
+/**
+ * After these refusals the file is moved to done/ with the reason: the next round would be refused again. After any other refusal the file
+ * stays, and the next round takes it again.
+ */
+const FINAL: readonly RefusalKind[] = ['invalid', 'too-large', 'conflict']
 
 /**
  * Sends the files of a folder. A file stays where it is until its batch is done; then its rejects and its result are written to done/
@@ -86,7 +91,7 @@ async function takeFile(
     if (!isOver(batch)) return
     await writeResults(parts.pool, join(folder, DONE), file, batch)
   } catch (error) {
-    if (!(error instanceof Refusal) || !['invalid', 'too-large', 'in-progress'].includes(error.kind)) throw error
+    if (!(error instanceof Refusal) || !FINAL.includes(error.kind)) throw error
     await mkdir(join(folder, DONE), { recursive: true })
     await writeFile(join(folder, DONE, `${file}.erro.txt`), `${error.message}\n`)
   }

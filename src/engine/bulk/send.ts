@@ -7,14 +7,13 @@ import { type Batch, finishBatch, listSending, takeBatchTurn } from '../../store
 import { failLine, isGoodLine, type Line } from '../../store/bulk/lines.js'
 import type { Pool } from '../../store/postgres.js'
 import type { Accept } from '../accept/accept.js'
-import type { CheckParts } from './check.js'
+import { type AllowedSendOptions, requireAllowedSend } from '../accept/allowed-send.js'
 import { faultOf, lineReader, type ReadRequest } from './line-reader.js'
 
-export interface SendParts {
+export interface SendParts extends AllowedSendOptions {
   pool: Pool
   fields: BulkFields
   read: ReadRequest
-  requireAllowed: CheckParts['requireAllowed']
   /** The acceptance of every send. The line is marked by the transaction that writes its notification. */
   accept: Accept['accept']
 }
@@ -95,7 +94,7 @@ const TEMPORARY: readonly RefusalKind[] = ['unavailable', 'unknown', 'in-progres
 
 /** No idempotency key: the line itself is locked and marked by the transaction that writes its notification. */
 async function acceptLine(
-  { pool, accept, requireAllowed }: SendParts,
+  { pool, accept, simulator, supportEmail }: SendParts,
   batch: Batch,
   rules: Sender['rules'],
   line: number,
@@ -103,7 +102,7 @@ async function acceptLine(
 ): Promise<void> {
   const { account, mode, token, address } = batch
   const senderBy = ({ settings, sequence, revision }: Sender['rules']): Sender => {
-    requireAllowed(request, { mode, settings })
+    requireAllowedSend(request, { mode, settings }, { simulator, supportEmail })
     return { account, mode, token, address, rules: { settings, sequence, revision } }
   }
   // Not written: the account was edited, another node accepted the line, or the batch was paused.

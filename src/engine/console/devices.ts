@@ -2,11 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Keys } from '../../domain/access/keys.js'
 import { isSameSecret } from '../../domain/access/secret.js'
 
-/**
- * A browser in which a person has signed in before. Its wrong guesses are counted apart from those of strangers, so that whoever
- * guesses a person's password locks strangers out, and never the person. Nothing is stored: the value proves itself, and is void
- * once the password changes, because the password's hash is part of it.
- */
 export const DEVICE_LIFE_MS = 180 * 86_400_000
 
 type DeviceKeys = Pick<Keys, 'derive'>
@@ -16,6 +11,11 @@ interface Owner {
   password: string
 }
 
+/**
+ * A browser in which a person has signed in before. Its wrong guesses are counted apart from those of strangers, so that whoever
+ * guesses a person's password locks strangers out, and never the person. Nothing is stored: the value proves itself, and is void
+ * once the password changes, because the password's hash is part of it.
+ */
 export function newDevice(keys: DeviceKeys, owner: Owner): string {
   const name = randomBytes(12).toString('base64url')
   return `${name}.${proofOf(keys, owner, name)}`

@@ -3,11 +3,6 @@ import { GroupCommit } from '../../runtime/group-commit.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
 import { packContent } from './pack-content.js'
 
-/**
- * Packs the messages that left in a thread of their own: hashing and compressing take a fifth of the time of a small e-mail, which the
- * event loop spends on the next ones. Messages that leave while the thread works are packed together, since each passage into a thread
- * costs as much as packing one. This module runs on both sides: it starts the thread and is its entry point.
- */
 export interface ContentPacker {
   /** Until the thread has started the event loop packs: a report of the carrier must not overtake the record of its message. */
   pack(content: SentContent): Promise<PackedContent>
@@ -41,6 +36,11 @@ const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-packer'
 const NOTHING = Buffer.alloc(0)
 
+/**
+ * Packs the messages that left in a thread of their own: hashing and compressing take a fifth of the time of a small e-mail, which the
+ * event loop spends on the next ones. Messages that leave while the thread works are packed together, since each passage into a thread
+ * costs as much as packing one. This module runs on both sides: it starts the thread and is its entry point.
+ */
 export function createContentPacker(): ContentPacker {
   const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads: 1, limitMs: LIMIT_MS })
   const groups = new GroupCommit<SentContent, PackedContent>({

@@ -46,14 +46,14 @@ export class Lane<Message> {
   readonly #breaker: Breaker
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
-  #asked = 0
+  #reserved = 0
   /** How many of them deliveries of batches may take. */
-  #askedForBatches = 0
+  #reservedForBatches = 0
   /** The number of flights that have left their place: the carrier has the message, and only the record is missing. */
   #taken = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
-  #onRoomForBatches = (): void => {}
+  #onBatchRoom = (): void => {}
   /** The last claim left batches out. */
   #leftBatches = false
   #pausedUntil = 0
@@ -145,13 +145,13 @@ export class Lane<Message> {
 
   /** Places that are taken: a delivery leaves its place when the carrier has its message, and is recorded while the next ones are sent. */
   get #busy(): number {
-    return this.#flights.size - this.#taken + this.#asked
+    return this.#flights.size - this.#taken + this.#reserved
   }
 
   get #room(): number {
     const { concurrency } = this.#options
     // No more than twice as many are without a record: where the database is slow, the lane waits for it.
-    const unrecorded = this.#flights.size + this.#asked
+    const unrecorded = this.#flights.size + this.#reserved
     return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, 2 * concurrency - unrecorded)
   }
 
@@ -163,7 +163,7 @@ export class Lane<Message> {
   /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
-    let [room, unrecorded] = [places - this.#askedForBatches, 2 * places - this.#askedForBatches]
+    let [room, unrecorded] = [places - this.#reservedForBatches, 2 * places - this.#reservedForBatches]
     for (const { bulk, isTaken } of this.#flights.values()) {
       if (bulk) unrecorded--
       if (bulk && !isTaken) room--
@@ -173,9 +173,9 @@ export class Lane<Message> {
   }
 
   /** Resolves when a claim may take deliveries of batches again; never, if the last one could. Only one caller at a time may wait. */
-  roomForBatches(): Promise<void> {
+  batchRoomAgain(): Promise<void> {
     return new Promise(resolve => {
-      this.#onRoomForBatches = resolve
+      this.#onBatchRoom = resolve
       if (this.#leftBatches && this.#roomForBatches > 0) resolve()
     })
   }
@@ -193,7 +193,7 @@ export class Lane<Message> {
   async #claim(claim: LaneOptions<Message>['claim']): Promise<LookResult> {
     const { rate, onError } = this.#options
     const room = Math.max(1, this.#room)
-    this.#asked += room
+    this.#reserved += room
     try {
       const { granted, waitMs } = rate === undefined ? { granted: room, waitMs: 0 } : await rate.take(room)
       if (granted === 0) {
@@ -206,7 +206,7 @@ export class Lane<Message> {
       if (left > 0) await rate?.giveBack(left).catch(error => onError(error, 'a rate given back'))
       return claimed
     } finally {
-      this.#asked -= room
+      this.#reserved -= room
       if (this.#shouldWake) this.#onRoom()
     }
   }
@@ -221,11 +221,11 @@ export class Lane<Message> {
     const bulkLimit = this.#roomForBatches
     this.#leftBatches = bulkLimit === 0
     const question = { channel, mode, carrier, rank, limit, bulkLimit, leaseMs, withContent }
-    this.#askedForBatches += bulkLimit
+    this.#reservedForBatches += bulkLimit
     const claims = await this.#lost
       .take(owner => claim({ ...question, owner }))
       .finally(() => {
-        this.#askedForBatches -= bulkLimit
+        this.#reservedForBatches -= bulkLimit
       })
     for (const claimed of claims) {
       const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
@@ -284,7 +284,7 @@ export class Lane<Message> {
 
   #tellRoom(): void {
     if (this.#shouldWake) this.#onRoom()
-    if (this.#leftBatches && this.#roomForBatches > 0) this.#onRoomForBatches()
+    if (this.#leftBatches && this.#roomForBatches > 0) this.#onBatchRoom()
   }
 
   /** A large message waits, claimed and with its lease renewed, until there is memory for it. */

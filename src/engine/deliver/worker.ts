@@ -14,7 +14,6 @@ import { resolveUnknown } from '../unknown/resolver.js'
 import { reapLeases } from '../upkeep/reaper.js'
 import type { Lane } from './lane.js'
 
-/** The loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
 export interface LaneWorkerParts {
   pool: Pool
   /** Connections for leases alone: they are renewed and reaped even while all others wait. Without it, those of `pool`. */
@@ -29,6 +28,7 @@ export interface LaneWorkerParts {
   onError(error: unknown, what: string): void
 }
 
+/** Starts the loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
 export function startLanes({ pool, leases = pool, clock, wakes, recorder, lanes, onError, ...options }: LaneWorkerParts): {
   stop(): Promise<void>
 } {
@@ -125,7 +125,7 @@ async function runGroup(
       return { tookFew: true }
     })
     // A claim that finds nothing costs as much as another. Where this one left places free, the queue is empty: a signal tells when it is not.
-    if (tookFew) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
+    if (tookFew) await wake.wait(timing.pollMs, seen, lane.batchRoomAgain())
   }
 }
 

@@ -24,7 +24,6 @@ import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader } from './short-link-reader.js'
 import { type Counted, createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
-/** The actions of a recipient's pages. */
 export interface RecipientParts {
   pool: Pool
   clock: Clock
@@ -40,6 +39,7 @@ export interface RecipientLimits {
 
 export type RecipientActions = ReturnType<typeof createRecipient>
 
+/** The actions of a recipient's pages. */
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses)
   const isSenders = (notification: string, address: string) => isSendersAddress(pool, notification, address)

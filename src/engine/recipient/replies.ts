@@ -6,7 +6,6 @@ import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { AttemptGrant, ReplyLimit } from '../../store/recipient/visit-counts.js'
 import type { Visit, VisitRecorder, VisitRecorderParts } from './visits.js'
 
-/** Checks replies to a notification's question. Every attempt is counted before the reply is compared. */
 export interface ReplyParts {
   pepper: Buffer
   visits: Pick<VisitRecorder, 'note'>
@@ -22,6 +21,7 @@ export type ReplyVerdict = { right: true } | { right: false; attemptsLeft: numbe
 /** Replies are often a few digits. Each lock is longer than the last one, so a thousand possibilities take most of a year. */
 export const replyLimit: ReplyLimit = { attempts: 5, lockMs: 15 * 60_000, maxLockMs: 24 * 60 * 60_000 }
 
+/** Checks replies to a notification's question. Every attempt is counted before the reply is compared. */
 export function createReplies({
   pepper,
   visits,

@@ -13,7 +13,6 @@ import { isConflict, type Pool } from '../../store/postgres.js'
 import { takeReply } from './replies.js'
 import { onlyTagged, readOwnReference, toChange } from './reports.js'
 
-/** Turns what carriers tell later into facts about the delivery that it is about. */
 export interface CarrierEventParts {
   pool: Pool
   clock: Clock
@@ -28,8 +27,9 @@ export interface CarrierEventParts {
 export type EventOutcome = 'taken' | 'foreign' | 'unmatched'
 
 /**
- * Resolves once everything is committed: only then may the carrier forget the events. false: some of them were about messages
- * of other carriers, channels or modes, and did not count.
+ * Turns reports, replies and files of carriers into facts about the deliveries that they are about. Resolves once everything is
+ * committed: only then may the carrier forget the events. false: some of them were about messages of other carriers, channels or modes,
+ * and did not count.
  */
 export async function takeCarrierEvents(
   source: CarrierSource,

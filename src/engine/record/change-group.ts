@@ -81,7 +81,7 @@ export class ChangeGroup {
       else this.#unrecorded.push({ delivery, change })
     }
     // The carrier of an attempt that lost its lease may still report under these names.
-    if (fenced && mayStillBeReported(fence, delivery)) this.#name(delivery, references, fence.ordinal)
+    if (fenced && mayStillBeReported(fence, delivery)) this.#addReferences(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
     if (change.suppresses === true && !fenced && outcome !== 'noted')
       this.suppressed.push({ notification, channel: fact.channel })
@@ -99,7 +99,7 @@ export class ChangeGroup {
       const { notification, fact } = change
       if (kept.has(attemptKey(fact))) continue
       const note = { ...fact, type: 'note' as const, data: { ...fact.data, unrecorded: fact.type } }
-      this.#chains.append(delivery, this.#chains.date(notification, told(note)))
+      this.#chains.append(delivery, this.#chains.date(notification, sanitised(note)))
       this.#keepContent(delivery, change)
     }
   }
@@ -119,14 +119,14 @@ export class ChangeGroup {
     const { notification } = change
     const before = delivery.status
     const traits = moduleOf(before.channel)
-    const dated = this.#chains.date(notification, weighFact(before, told(change.fact), traits))
+    const dated = this.#chains.date(notification, weighFact(before, sanitised(change.fact), traits))
     const isDowngraded = dated.type !== change.fact.type
     const status = applyFact(before, dated, traits)
     const limit = status === before && dated.type === 'note' ? noteLimitOf(change) : null
     const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
-      this.#name(delivery, referencesOf(change, delivery), dated.data.ordinal ?? before.ordinal)
+      this.#addReferences(delivery, referencesOf(change, delivery), dated.data.ordinal ?? before.ordinal)
       return isDowngraded ? 'noted' : 'nothing new'
     }
     // A note about a delivery that is being sent must not end its lease.
@@ -138,7 +138,7 @@ export class ChangeGroup {
     delivery.status = status
     // The decision on this step counts from its new date.
     if (change.kind === 'decision' && change.delayMs !== null) delivery.dueAt = new Date(this.#now.getTime() + change.delayMs)
-    this.#name(delivery, referencesOf(change, delivery), fact.data.ordinal ?? status.ordinal)
+    this.#addReferences(delivery, referencesOf(change, delivery), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released.add(queueOf({ channel: status.channel, mode: delivery.mode }))
     this.#chains.append(delivery, fact)
     if (limit !== null && fact.data.lastNote === true) return 'last note'
@@ -156,7 +156,11 @@ export class ChangeGroup {
     }
   }
 
-  #name({ notification, status: { channel } }: StoredDelivery, references: CarrierReferences | undefined, ordinal: number): void {
+  #addReferences(
+    { notification, status: { channel } }: StoredDelivery,
+    references: CarrierReferences | undefined,
+    ordinal: number,
+  ): void {
     if (references === undefined) return
     const { carrier, names } = references
     for (const [index, reference] of names.entries()) {
@@ -220,7 +224,7 @@ const isToAnyCarrier = (change: Change): boolean =>
  * every attempt, and a message that was sent would be sent again. Whatever a carrier or a recipient quotes, the sender must not read
  * the recipient's link in it.
  */
-const told = (fact: Fact): Fact => ({ ...fact, data: hideLinks(storableValue(fact.data)) })
+const sanitised = (fact: Fact): Fact => ({ ...fact, data: hideLinks(storableValue(fact.data)) })
 
 /** Names an attempt: its number starts anew with every message of the delivery. */
 export const attemptKey = ({ data: { reference, attempt } }: Pick<Fact, 'data'>): string => `${reference} ${attempt}`

@@ -5,7 +5,6 @@ import type { CarrierReferences, Recorder, Resolution } from '../../domain/deliv
 import type { Fact } from '../../domain/delivery/transition.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 
-/** What is done about one attempt with unknown outcome, by the class of its provider. */
 export interface ResolveParts {
   provider: Pick<Provider<unknown>, 'whenUnknown' | 'timeoutMs'>
   carrier: Pick<Carrier<unknown>, 'find' | 'repeatAfterMs'>
@@ -31,7 +30,10 @@ const CANNOT_BE_ASKED = 'A operadora não confirmou se recebeu este envio e não
 /** How often a message of unknown outcome is sent again to a safe carrier before it is left to a person. */
 export const MAX_RESENDS = 2
 
-/** `planned`: the wait after this attempt by the plan; null: it was the last. `stop`: aborts the question to the carrier. */
+/**
+ * Resolves one attempt with unknown outcome, by the class of its provider. `planned`: the wait after this attempt by the plan; null: it
+ * was the last. `stop`: aborts the question to the carrier.
+ */
 export async function resolveOutcome(
   parts: ResolveParts,
   outcome: UnknownOutcome,

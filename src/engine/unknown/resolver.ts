@@ -15,10 +15,6 @@ import type { Lane } from '../deliver/lane.js'
 import type { EngineTiming } from '../timing.js'
 import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
-/**
- * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report, sends again where the class or the operator
- * allows it, or hands the attempts to an operator.
- */
 export interface ResolverParts {
   pool: Pool
   clock: Clock
@@ -31,7 +27,11 @@ export interface ResolverParts {
 const PARALLEL = 16
 const GONE = 'A operadora que pode ter recebido este envio não está mais configurada.'
 
-/** One loop for each carrier, so that a silent carrier holds up no other, and one loop for carriers that are gone. Runs until the signal. */
+/**
+ * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report, sends again where the class or the operator
+ * allows it, or hands the attempts to an operator. One loop for each carrier, so that a silent carrier holds up no other, and one loop
+ * for carriers that are gone. Runs until the signal.
+ */
 export function resolveUnknown(parts: ResolverParts, lanes: readonly Lane<unknown>[], signal: AbortSignal): Promise<unknown> {
   // Every question to a carrier listens to the signal: many listeners are no leak.
   setMaxListeners(0, signal)

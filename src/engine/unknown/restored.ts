@@ -17,10 +17,6 @@ import { closeRestoration, confirmHomeServer, openRestoration } from '../../stor
 import { type Pool, transaction } from '../../store/postgres.js'
 import { recordChanges } from '../record/record.js'
 
-/**
- * The database is an older copy: what it has as still to be sent may have been sent since. Nothing of that is sent until a person says so
- * (docs/adr/0043-an-old-copy-sends-nothing.md).
- */
 const PAGE = 250
 const REASON =
   'O banco foi restaurado de uma cópia, e não se sabe se este envio saiu depois dela. Uma pessoa decide: carteiro restored list.'
@@ -35,8 +31,9 @@ export interface CopyNoticed {
 }
 
 /**
- * Holds everything that was under way in the copy. Until that is done nothing is claimed; a crash in between is taken up by the next call.
- * Several nodes may do it at once. Returns how many deliveries this call held.
+ * Holds everything that was under way in an older copy of the database: it may have been sent since, and nothing of it is sent until a
+ * person says so (docs/adr/0043-an-old-copy-sends-nothing.md). Until that is done nothing is claimed; a crash in between is taken up by
+ * the next call. Several nodes may do it at once. Returns how many deliveries this call held.
  */
 export async function holdCopy(
   pool: Pool,

@@ -18,7 +18,6 @@ import type { Dossier } from '../../store/evidence/dossier.js'
 import { describeData } from './event-details.js'
 import type { EventEntry } from './sections.js'
 
-/** What the documents say of a notification and its events, in words. */
 type LoggedData = RecordedFact['data'] & { channel?: string }
 
 export const eventOf = ({ type, source, data }: Dossier['events'][number]): GradedEvent => ({

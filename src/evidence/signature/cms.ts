@@ -3,7 +3,6 @@ import { chainOf, EXTENSION, extensionsOf, readCertificate } from './certificate
 import { childrenOf, context, type Der, expectTag, Members, octets, readDer, readOid, TAG } from './der.js'
 import { SignatureFault } from './fault.js'
 
-/** Signed data of CMS (RFC 5652) with one signer: the form of PAdES signatures and of time-stamps. */
 export const OID = {
   data: '1.2.840.113549.1.7.1',
   signedData: '1.2.840.113549.1.7.2',
@@ -53,6 +52,7 @@ export interface SignedData {
   signature: Buffer
 }
 
+/** Reads signed data of CMS (RFC 5652) with one signer: the form of PAdES signatures and of time-stamps. */
 export function readSignedData(contentInfo: Der): SignedData {
   const info = new Members(contentInfo)
   if (readOid(info.take(TAG.oid)) !== OID.signedData) throw new SignatureFault('A assinatura não é do formato CMS SignedData.')

@@ -8,7 +8,6 @@ import { appendToArchive } from './file.js'
 import type { ExportSetting } from './settings.js'
 import { type CheckpointTarget, isSuccess, refusalOf, type TargetReply, type TargetRequest } from './target.js'
 
-/** The places outside of this host to which checkpoints go. */
 export interface ExportParts {
   request: TargetRequest
   /** Sends an e-mail of the installation's own; null: there is no channel for it. */
@@ -21,6 +20,7 @@ export interface ExportParts {
 /** Digits of a size in names, so that names sort as sizes do. */
 const NAME_DIGITS = 15
 
+/** A place outside of this host to which checkpoints go. */
 export const exportTarget = (setting: ExportSetting, parts: ExportParts): CheckpointTarget => ({
   name: setting.name,
   everyMs: setting.everyMs,

@@ -7,13 +7,13 @@ import { planDeliveries, type Sender, type SendRequest } from '../../domain/noti
 import type { Scope } from '../../domain/scope.js'
 import { waitForSendTime } from '../../domain/send/send-time.js'
 import type { Accept } from '../../engine/accept/accept.js'
+import { type AllowedSendOptions, requireAllowedSend } from '../../engine/accept/allowed-send.js'
 import type { Budgets } from '../../engine/access/budgets.js'
 import { type PreviewParts, previewSend } from '../../engine/console/preview.js'
 import { actorOf } from '../../engine/console/sign-in.js'
 import { findRules, listRanges } from '../../store/accounts/accounts.js'
 import { spendRequest } from '../auth.js'
 import { nameOfCondition } from '../gw/condition-wire.js'
-import { requireAllowed } from '../gw/send.js'
 import type { SendReader } from '../gw/send-reader.js'
 import {
   type ComposeForm,
@@ -35,7 +35,7 @@ export type ComposeOptions = PreviewParts & {
   clock: Clock
   contracts: Contracts
   /** The same acceptance as that of POST /gw/email. */
-  send: { accept: Accept['accept']; reader: SendReader; simulator: boolean; supportEmail: string; maxBodyBytes: number }
+  send: AllowedSendOptions & { accept: Accept['accept']; reader: SendReader; maxBodyBytes: number }
   /** Those that the API spends. */
   budgets: Budgets
 }
@@ -74,7 +74,7 @@ export function addCompose(app: FastifyInstance, options: ComposeOptions & Sessi
       const rules = await rulesOf(scope)
       try {
         const { request: asked } = await read(request.body.request, scope)
-        requireAllowed(asked, { mode: scope.mode, settings: rules.settings }, send)
+        requireAllowedSend(asked, { mode: scope.mode, settings: rules.settings }, send)
         return { problem: null, deliveries: await show(asked, scope, rules) }
       } catch (error) {
         // Somebody who is still writing has made no mistake yet: what is missing is told beside the preview.
@@ -121,7 +121,7 @@ export function addCompose(app: FastifyInstance, options: ComposeOptions & Sessi
       const { request: asked, bodySha256 } = await read(body.request, scope)
       const readSender = async (): Promise<Sender> => {
         const { settings, sequence, revision } = await rulesOf(scope)
-        requireAllowed(asked, { mode: scope.mode, settings }, send)
+        requireAllowedSend(asked, { mode: scope.mode, settings }, send)
         const rules = { settings, sequence, revision }
         return { ...scope, token: `console:${operator.id}`, actor: actorOf(operator), address, rules }
       }

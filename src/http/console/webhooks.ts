@@ -25,7 +25,7 @@ import {
 } from '../../webhooks/endpoints.js'
 import { type WebhookFormat, wireStatuses } from '../../webhooks/payload.js'
 import { readChannel } from '../gw/search.js'
-import { statusOf } from '../gw/webhook-wire.js'
+import { factOfWireStatus } from '../gw/webhook-wire.js'
 import { everyone, route, scopeOf, senders, visibleAccounts } from './route.js'
 import * as wire from './webhooks-schema.js'
 import { done } from './wire.js'
@@ -176,7 +176,9 @@ function addEndpoints(app: FastifyInstance, options: ConsoleWebhookOptions): voi
 const readChannels = (names: readonly string[]) => (names.length === 0 ? null : [...new Set(names.map(readChannel))])
 
 const readStatuses = (names: readonly string[]): AnnouncedFact[] | null =>
-  names.length === 0 ? null : [...new Set(names.map(name => (statusOf as Record<string, AnnouncedFact>)[name] ?? badStatus()))]
+  names.length === 0
+    ? null
+    : [...new Set(names.map(name => (factOfWireStatus as Record<string, AnnouncedFact>)[name] ?? badStatus()))]
 
 const badStatus = (): never => refuse('notOneOfParameter', 'statuses', Object.values(wireStatuses).join(', '))
 

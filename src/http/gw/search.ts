@@ -14,7 +14,7 @@ import { type FoundNotification, PAGE_SIZE, type Search, searchNotifications } f
 import type { Pool } from '../../store/postgres.js'
 import { wireStatuses } from '../../webhooks/payload.js'
 import { codeSchema, lastStepSchema, toLast } from './status.js'
-import { statusOf } from './webhook-wire.js'
+import { factOfWireStatus } from './webhook-wire.js'
 import { channelName, statusCode, textOrNull, uuid } from './wire.js'
 
 export interface SearchOptions {
@@ -132,7 +132,7 @@ export const readChannel = (name: string): Channel =>
 export function readStatus(name: string): NonNullable<Search['status']> {
   if (!statusNames.includes(name)) refuse('notOneOfParameter', 'status', statusNames.join(', '))
   const state = deliveryStates.find(known => known === name)
-  return state === undefined ? { fact: statusOf[name as keyof typeof statusOf] } : { state }
+  return state === undefined ? { fact: factOfWireStatus[name as keyof typeof factOfWireStatus] } : { state }
 }
 
 /** The recipient as each channel stores it: what is a number to one channel may be a name to another. */

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { firstSend } from '../../channels/first-send.js'
 import { Refusal, refuse } from '../../domain/errors.js'
-import type { SendRequest } from '../../domain/notification.js'
 import type { Accept } from '../../engine/accept/accept.js'
+import { type AllowedSendOptions, requireAllowedSend } from '../../engine/accept/allowed-send.js'
 import type { Caller } from '../../engine/access/directory.js'
 import { explainUnauthorized } from '../token-faults.js'
 import { warnOfUnknown } from '../unknown-members.js'
@@ -11,14 +11,12 @@ import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
 import { uuid } from './wire.js'
 
-export interface SendOptions {
+export interface SendOptions extends AllowedSendOptions {
   accept: Accept['accept']
   /** The holder of a token as the database has it now; null: the token counts no longer. */
   findCurrentCaller(jti: string): Promise<Caller | null>
   reader: SendReader
   maxBodyBytes: number
-  simulator: boolean
-  supportEmail: string
 }
 
 /** The date in the example. It is fixed, so that the OpenAPI document, and what is generated from it, does not change every day. */
@@ -59,7 +57,7 @@ export function addSend(app: FastifyInstance, options: SendOptions): void {
       const { request: send, bodySha256, unknown } = await reader.read(body, key !== null, caller)
       warnOfUnknown(reply, unknown)
       const senderOf = (known: Caller) => {
-        requireAllowed(send, known, options)
+        requireAllowedSend(send, known, options)
         const { account, mode, sequence, settings, revision } = known
         return { account, mode, token: token.jti, address, rules: { sequence, settings, revision } }
       }
@@ -75,15 +73,6 @@ export function addSend(app: FastifyInstance, options: SendOptions): void {
       return { idEmail: accepted.id }
     },
   )
-}
-
-export function requireAllowed(
-  send: SendRequest,
-  { mode, settings }: Pick<Caller, 'mode' | 'settings'>,
-  { simulator, supportEmail }: Pick<SendOptions, 'simulator' | 'supportEmail'>,
-): void {
-  if (send.validation !== null && !settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
-  if (mode === 'test' && !simulator) throw new Refusal('simulatorOff')
 }
 
 function readIdempotencyKey(header: string | string[] | undefined): string | null {

@@ -8,10 +8,9 @@ import type { AttemptDetails, Interests } from '../../webhooks/endpoints.js'
 import { wireStatuses } from '../../webhooks/payload.js'
 import { channelName, isoDate, listOrNull, textOrNull, uuid } from './wire.js'
 
-/** The wire forms of endpoints and attempts. */
 type WireStatus = (typeof wireStatuses)[AnnouncedFact]
 
-export const statusOf = Object.fromEntries(Object.entries(wireStatuses).map(([fact, name]) => [name, fact])) as Record<
+export const factOfWireStatus = Object.fromEntries(Object.entries(wireStatuses).map(([fact, name]) => [name, fact])) as Record<
   WireStatus,
   AnnouncedFact
 >
@@ -43,7 +42,7 @@ export const readChannels = (names: readonly string[]): Channel[] | null =>
   names.length === 0 ? null : [...new Set(names.map(name => findModule(name)!.channel))]
 
 export const readStatuses = (names: readonly WireStatus[]): AnnouncedFact[] | null =>
-  names.length === 0 ? null : [...new Set(names.map(name => statusOf[name]))]
+  names.length === 0 ? null : [...new Set(names.map(name => factOfWireStatus[name]))]
 
 const endpointMembers = {
   id: uuid('O identificador do webhook.'),

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 
-/** Whose requests a service that speaks S3 takes. */
+/** Credentials and region for signing S3 requests. */
 export interface S3Account {
   region: string
   accessKey: string

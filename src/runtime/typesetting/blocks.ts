@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { readSpans } from '../html-table.js'
 import { type SourceCell, tableRows } from './table-rows.js'
 
-/** The content of HTML that paper can show. */
+/** A piece of text in one style. */
 export interface Run {
   text: string
   bold?: true
@@ -10,6 +10,7 @@ export interface Run {
   underline?: true
 }
 
+/** The content of HTML that paper can show. */
 export type Block =
   | { kind: 'paragraph'; align: 'left' | 'center' | 'right'; runs: Run[] }
   | { kind: 'heading'; level: number; runs: Run[] }

@@ -1,7 +1,4 @@
-/**
- * Handles characters that the fonts do not have. A letter or digit is never dropped: the text is refused and the
- * characters are named. Symbols and emoji are replaced by a mark.
- */
+/** Stands in a printed text for a character that the fonts lack. */
 export const MISSING_MARK = '□'
 
 /** Bullets and arrows that word processors put in the private use area of Unicode (Symbol and Wingdings fonts). */
@@ -30,8 +27,9 @@ const MAX_NAMED = 10
 const graphemes = new Intl.Segmenter('pt-BR', { granularity: 'grapheme' })
 
 /**
- * Makes a text printable. `letters` decides about letters and digits that the fonts lack: they are returned as missing, or marked
- * in a receipt, because its texts are stored elsewhere too.
+ * Makes a text printable that has characters which the fonts lack. Symbols and emoji are replaced by a mark. A letter or digit is never
+ * dropped; `letters` decides about those that the fonts lack: they are returned as missing, so that the text is refused and names them,
+ * or marked in a receipt, because its texts are stored elsewhere too.
  */
 export function fitGlyphs(
   given: string,

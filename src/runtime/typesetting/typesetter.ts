@@ -4,10 +4,6 @@ import { type Block, readBlocks } from './blocks.js'
 import { FACES } from './faces.js'
 import { fitGlyphs } from './glyphs.js'
 
-/**
- * Typesets PDF files in threads: a page takes about 30 ms of processor time, which would block the event loop. This module starts
- * the threads and is also their entry point.
- */
 export interface Typesetter {
   /** Reads HTML as blocks that can be printed. Deeply nested HTML takes seconds. */
   read(html: string): Block[] | Promise<Block[]>
@@ -76,6 +72,10 @@ const WORKSPACE = '/carteiro-typesetter'
 /** The cache covers the last 10 documents, which share the layout. Measured: with 10 the memory stays below 200 MB. */
 const CACHED_DOCUMENTS = 10
 
+/**
+ * Typesets PDF files in threads: a page takes about 30 ms of processor time, which would block the event loop. This module starts
+ * the threads and is also their entry point.
+ */
 export function createTypesetter(
   threads = availableParallelism() - 1,
   limitMs = TIMEOUT_MS,

@@ -3,7 +3,7 @@ import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
 import { LOCKED, type Queryable, queryRow, queryRows, queryValue, queryValues, sqlState } from '../postgres.js'
 import { CLIENT_SOCKET, Servers } from '../servers.js'
 
-/** The tables of a backup: what is copied, and in which order it can be written back. */
+/** A table that a backup copies. */
 export interface CopiedTable {
   name: string
   columns: string[]

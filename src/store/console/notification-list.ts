@@ -16,7 +16,6 @@ import {
 } from '../notification/search.js'
 import { plannedOnce, type Queryable, queryValues } from '../postgres.js'
 
-/** The notifications of one or more accounts, newest first, in pages whose cost is a range of an index for each account. */
 export interface ListQuestion {
   accounts: readonly string[]
   mode: Mode
@@ -35,7 +34,10 @@ export type SearchedText = { id: string } | { customId: string; recipients: read
 
 const DAY = 86_400_000
 
-/** A page may hold fewer notifications than it could, if what is looked for is rare: the next page goes on. */
+/**
+ * The notifications of one or more accounts, newest first, in pages that cost a range of an index for each account. A page may hold
+ * fewer notifications than it could, if the question is about rare ones: the next page goes on.
+ */
 export async function listNotifications(db: Queryable, question: ListQuestion, size: PageSize = PAGE_SIZE): Promise<FoundPage> {
   const { channel, status, notReached, text, accounts, mode } = question
   const isFiltered = channel !== null || status !== null || notReached || (text !== null && 'subject' in text)

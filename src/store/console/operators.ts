@@ -85,7 +85,7 @@ export interface KnownOperator {
   disabled: boolean
 }
 
-/** Also one who was disabled. */
+/** Finds disabled operators too. */
 export const lockOperator = (db: Queryable, id: string): Promise<KnownOperator | null> =>
   queryRow(
     db,

@@ -45,7 +45,7 @@ export interface RefusedQuestion {
   carrier: string
   /** Refused since then, and accepted at most a month before. */
   since: Date
-  /** Found in the reason; null: any. */
+  /** A text that the reason must contain; null: any reason. */
   reason: string | null
   /** Where the last answer ended. */
   after: string | null

@@ -3,7 +3,7 @@ import { FilesUnavailable } from '../../domain/errors.js'
 import { type ObjectStore, ObjectStoreFault } from '../../runtime/objects/object-store.js'
 import { filesOf, type Queryable } from '../postgres.js'
 
-/** The objects outside of the database that rows of `blob` refer to: their names, and how parts of them are verified. */
+/** The bytes of a piece. A part of an object outside of the database is verified piece by piece. */
 export const PIECE = 262_144
 const DIGEST = 32
 

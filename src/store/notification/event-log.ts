@@ -5,7 +5,6 @@ import type { Scope } from '../../domain/scope.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
 import { type Pool, type Queryable, queryRow, queryRows, run, snapshot } from '../postgres.js'
 
-/** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
   id: string
   events: LoggedEvent[]
@@ -20,6 +19,7 @@ export const EVENT_COLUMNS = `notification_id as notification, seq, to_char(at a
 
 const PAGE_SIZE = 500
 
+/** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export async function* readEventLog(pool: Pool): AsyncGenerator<LoggedNotification[]> {
   for (let after = LOWEST_ID; ; ) {
     const { rows } = await run<{ id: string }>(pool, 'select id from notification where id > $1 order by id limit $2', [

@@ -9,7 +9,6 @@ import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/d
 import { monthsOfIds, rangeName, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
-/** Lists and searches the notifications of a scope, newest first, in pages whose cost is a range of an index. */
 export interface Search {
   scope: Scope
   customId: string | null
@@ -53,6 +52,7 @@ export interface PageSize {
 
 export const PAGE_SIZE: PageSize = { notifications: 50, batch: 500, batches: 4 }
 
+/** Lists and searches the notifications of a scope, newest first, in pages that cost a range of an index each. */
 export async function searchNotifications(db: Queryable, search: Search, size: PageSize = PAGE_SIZE): Promise<FoundPage> {
   const isFiltered = search.channel !== null || search.status !== null || (search.customId !== null && search.recipients !== null)
   const { ids, next } = await collectPage(size, search.before, {

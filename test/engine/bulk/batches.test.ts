@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { acceptStore } from '../../../src/app/api/accept-store.js'
 import { readConfig } from '../../../src/app/config.js'
 import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
+import { Refusal } from '../../../src/domain/errors.js'
 import type { AcceptStore } from '../../../src/engine/accept/accept.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
 import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
@@ -309,6 +310,22 @@ describe('sending', () => {
     const { data: done } = await call(`/${data.id}`, { token: asking.token })
     expect(done).toMatchObject({ situacao: 'done', aceitas: 1, falhas: 1 })
     expect(done.erros[0]).toMatchObject({ linha: 2, erro: expect.stringContaining('validation') })
+  })
+
+  test.each([
+    ['that passes by itself leaves the line for a later turn', 'keyInProgress', { aceitas: 2, falhas: 0 }],
+    ['that is final fails the line', 'nothingToDecide', { aceitas: 1, falhas: 1 }],
+  ] as const)('a refusal %s', async (_, code, counts) => {
+    const { data } = await upload(people(2), { start: '1' })
+    let refusals = 1
+    const requireDisk = async (): Promise<void> => {
+      if (refusals-- > 0) throw new Refusal(code)
+    }
+    const turns = async (): Promise<Wire> => {
+      await settle({ requireDisk })
+      return (await call(`/${data.id}`)).data
+    }
+    await expect.poll(turns).toMatchObject({ situacao: 'done', ...counts })
   })
 
   test('the account’s pace holds: no more lines a minute than it may', async () => {

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../../src/app/config.js'
-import { bulkWork } from '../../../src/app/worker/bulk.js'
+import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
+import { Refusal, type RefusalCode } from '../../../src/domain/errors.js'
 import { actOnBatch } from '../../../src/engine/bulk/acts.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { saveMapping } from '../../../src/store/bulk/mappings.js'
@@ -34,11 +35,11 @@ beforeEach(async () => {
 })
 
 /** A worker that starts anew, as after a crash. */
-async function startWorker(stableMs = 0) {
+async function startWorker(stableMs = 0, parts: Partial<BulkWorkerParts> = {}) {
   const config = readConfig({ BULK_FOLDER: root })
   const onError = (error: unknown): void => void errors.push(error)
   const warn = (details: object, message: string): void => void warnings.push({ details, message })
-  return bulkWork({ config, keys: testKeys, pool, clock: Date.now, previews: new Map(), onError, warn, stableMs })
+  return bulkWork({ config, keys: testKeys, pool, clock: Date.now, previews: new Map(), onError, warn, stableMs, ...parts })
 }
 
 /** One round of all that a worker does. */
@@ -82,6 +83,32 @@ test('a file that cannot be read is moved with the reason beside it', async () =
   expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.erro.txt'])
   expect(await readFile(join(folder, 'done', 'a.csv.erro.txt'), 'utf8')).toContain('aparece mais de uma vez')
 })
+
+test('a file that was sent already with another message is moved with the reason beside it', async () => {
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await round()
+  const base = { subject: 'Outro aviso', content: '<p>Olá {{ nome }}</p>' }
+  await saveMapping(pool, { account, mode: 'live' }, { name: 'pasta', mapping: null, base })
+  await round()
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.erro.txt'])
+  expect(await readFile(join(folder, 'done', 'a.csv.erro.txt'), 'utf8')).toContain('já começou')
+  expect([await sent(), errors]).toEqual([1, []])
+})
+
+test.each<RefusalCode>(['diskLow', 'keyInProgress'])(
+  'a refusal that passes by itself (%s) leaves the file for the next round',
+  async code => {
+    await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+    const { watch } = await startWorker(0, { requireDisk: () => Promise.reject(new Refusal(code)) })
+    await watch!()
+    expect(await readdir(folder)).toEqual(['a.csv'])
+    expect(errors).toMatchObject([{ code }])
+    await round()
+    await round()
+    expect(await readdir(folder)).toEqual(['done'])
+    expect(await sent()).toBe(1)
+  },
+)
 
 test('a crash between any two steps, and two workers at once, send each line once', async () => {
   const text = `nome;email\n${Array.from({ length: 20 }, (_, index) => `P${index};p${index}@example.com`).join('\n')}\n`

@@ -4,10 +4,6 @@ import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { SigningKey } from './signing-key.js'
 
-/**
- * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads: an RSA signature takes one to three milliseconds of processor
- * time, which would block the event loop. This module starts the threads and is also their entry point.
- */
 export interface SignerSettings {
   /** The key for mail from a domain, or null for unsigned mail. The same key must be the same object at every call. */
   find(domain: string): SigningKey | null
@@ -31,6 +27,10 @@ const MAX_CACHED_KEYS = 1_000
 /** Without a limit, a thread that hangs would keep its messages for ever. The largest e-mail takes a second on a busy machine. */
 const LIMIT_MS = 60_000
 
+/**
+ * DKIM signatures (RFC 6376, relaxed/relaxed) are made in threads: an RSA signature takes one to three milliseconds of processor time,
+ * which would block the event loop. This module starts the threads and is also their entry point.
+ */
 export function createSigner({ find, threads = availableParallelism() - 1 }: SignerSettings): Signer {
   const pool = new ThreadPool<Question, string | null>({ file: import.meta.url, purpose: PURPOSE, threads, limitMs: LIMIT_MS })
   const numbers = new WeakMap<SigningKey, number>()

@@ -12,7 +12,6 @@ import type { EmailMessage } from '../email-message.js'
 import { isSafeAddress } from '../message/compose.js'
 import type { ClaimedForward, ForwardJobs } from './forward-store.js'
 
-/** Forwards recipients' replies to the mailbox that the account names: docs/adr/0029-replies-are-forwarded-once.md. */
 export interface ForwarderParts {
   jobs: ForwardJobs
   clock: Clock
@@ -32,6 +31,7 @@ const BATCH = 10
 /** Longer than any send may take. */
 const LOST_MS = 150 * MINUTE
 
+/** Forwards recipients' replies to the mailbox that the account names: docs/adr/0029-replies-are-forwarded-once.md. */
 export function createForwarder(parts: ForwarderParts) {
   const { jobs, retryMs = RETRY_MS } = parts
 
@@ -57,7 +57,7 @@ export function createForwarder(parts: ForwarderParts) {
     }
   }
 
-  /** Ended before it is told: a note may be missing after a crash, a second forward may not happen. */
+  /** The job is ended before its event is recorded: a crash in between loses the event, and never forwards the reply twice. */
   async function end(
     claim: Pick<ClaimedForward, 'notification' | 'replyId'>,
     state: 'done' | 'failed' | 'unknown',

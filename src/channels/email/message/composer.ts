@@ -7,12 +7,6 @@ import { type Enclosed, encloseContent } from './enclose.js'
 import type { Frame } from './frame.js'
 import { textFromHtml } from './text.js'
 
-/**
- * Composes e-mails in threads: 25 MiB of files take 165 ms of processor time and the text of 128 KB of HTML up to 800 ms, which would
- * block the event loop. Small e-mails that are asked for at the same time go to a thread of their own together, because the way into a
- * thread costs as much as composing one, and large ones must not keep them waiting. This module runs on both sides: it starts the
- * threads and is their entry point.
- */
 export interface Composer {
   toText(html: string): string | Promise<string>
   enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
@@ -36,6 +30,12 @@ const GROUP_LIMIT_MS = 5_000
 const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-composer'
 
+/**
+ * Composes e-mails in threads: 25 MiB of files take 165 ms of processor time and the text of 128 KB of HTML up to 800 ms, which would
+ * block the event loop. Small e-mails that are asked for at the same time go to a thread of their own together, because the way into a
+ * thread costs as much as composing one, and large ones must not keep them waiting. This module runs on both sides: it starts the
+ * threads and is their entry point.
+ */
 export function createComposer(threads = availableParallelism() - 1): Composer {
   const open = (count: number, limitMs: number) =>
     new ThreadPool<readonly Question[], readonly Answer[]>({ file: import.meta.url, purpose: PURPOSE, threads: count, limitMs })

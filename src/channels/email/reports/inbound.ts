@@ -4,7 +4,6 @@ import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smt
 import { type ReturnAddress, readVerp, type Verp } from '../verp.js'
 import { REPORT_BYTES } from './reports.js'
 
-/** The mail server of the bounce domain, which accepts only addresses of our own envelope senders. */
 export interface InboundSettings {
   host: string
   /** 0: any free port. */
@@ -21,6 +20,7 @@ export interface InboundSettings {
   onMessage(recipients: ReturnAddress[], raw: Buffer): Promise<void>
 }
 
+/** Opens the mail server of the bounce domain, which accepts only addresses of our own envelope senders. */
 export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }: InboundSettings) {
   const server = new SMTPServer({
     name: verp.domain,

@@ -2,15 +2,15 @@ import type { Email } from 'postal-mime'
 import { findStatus } from '../status-code.js'
 import type { DeliveryEntry } from './reports.js'
 
-/**
- * Reads bounces without a machine-readable part, as qmail, Exim and old gateways write them. Only messages from a mail system
- * count, so that a person's reply that quotes an error remains a reply.
- */
 const DAEMON = /^(mailer-daemon|postmaster|mail-daemon|mdaemon|bounce)/i
 const FAILURE =
   /\b(failure notice|undeliver(ed|able)|delivery (status notification|failure|has failed|failed)|mail delivery (failed|system)|returned mail|permanent error|could not be delivered|n[ãa]o (foi|p[ôo]de ser|entregue)|devolvid[ao])/i
 const DELAY = /\b(delayed|still being retried|will (be retried|retry|keep trying)|warning|temporar(y|ily)|atrasad[ao])\b/i
 
+/**
+ * Reads bounces without a machine-readable part, as qmail, Exim and old gateways write them. Only messages from a mail system
+ * count, so that a person's reply that quotes an error remains a reply.
+ */
 export function readPlainBounce(email: Email, text: string): { entry: DeliveryEntry; messages: string[] } | null {
   const failedRecipients = email.headers.find(({ key }) => key === 'x-failed-recipients')?.value
   const sender = email.from?.address ?? ''

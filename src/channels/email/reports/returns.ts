@@ -9,7 +9,6 @@ import { reasonOfStatus } from '../status-code.js'
 import type { ReturnAddress } from '../verp.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
-/** Turns messages to an e-mail's return addresses into facts about its delivery. */
 export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
@@ -31,6 +30,7 @@ export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
  */
 export type TakeReturn = (address: ReturnAddress, report: Report, original?: { sha256: string; size: number }) => Promise<void>
 
+/** Turns messages to an e-mail's return addresses into facts about its delivery. */
 export const createReturns =
   ({ clock, record, findRecipient, suppress, forward, onLastNote }: ReturnParts): TakeReturn =>
   async ({ notification, purpose }, report, original) => {

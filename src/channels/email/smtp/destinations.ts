@@ -4,10 +4,6 @@ import { isInTransaction, SmtpRefusal } from './reply.js'
 import { Unreachable } from './session.js'
 import { PreparationFailed } from './smtp.js'
 
-/**
- * Limits and pauses for each mail server that receives mail directly. A server that is slow, silent or throttles delays only its
- * own mail. When many servers cannot be reached at the same time, the fault is on our side.
- */
 interface DestinationSettings {
   /** Concurrent messages to a server that answered recently. Any other server gets half of them. */
   maxConcurrent: number
@@ -46,6 +42,10 @@ const UNREACHABLE_WINDOW_MS = 600_000
 const MAX_KNOWN = 10_000
 const PAUSED = 'O servidor do destinatário pediu uma pausa, ou não responde.'
 
+/**
+ * Limits and pauses for each mail server that receives mail directly. A server that is slow, silent or throttles delays only its
+ * own mail. When many servers cannot be reached at the same time, the fault is on our side.
+ */
 export class Destinations {
   readonly #settings: DestinationSettings
   readonly #known = new Map<string, Destination>()

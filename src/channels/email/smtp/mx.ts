@@ -23,11 +23,6 @@ import {
   SEND_TIMEOUT_MS,
 } from './smtp.js'
 
-/**
- * Direct delivery to the recipient's mail exchanger: mx://our-host-name.
- * Options: port=25, tls=opportunistic|required|off, pool=connections per exchanger, rate=messages per second (of the lane),
- * private=yes (allows exchangers in private networks; without it a recipient's domain could point at a machine of our network).
- */
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
@@ -52,6 +47,11 @@ interface Target {
   address: string
 }
 
+/**
+ * Direct delivery to the recipient's mail exchanger: mx://our-host-name.
+ * Options: port=25, tls=opportunistic|required|off, pool=connections per exchanger, rate=messages per second (of the lane),
+ * private=yes (allows exchangers in private networks; without it a recipient's domain could point at a machine of our network).
+ */
 export const mxProvider = (options: MxOptions): Provider<EmailMessage> => ({
   name: 'mx',
   channel: 'email',

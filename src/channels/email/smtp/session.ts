@@ -6,10 +6,6 @@ import { Dialogue } from './dialogue.js'
 import { type Reply, refusal, type Stage } from './reply.js'
 import { ConnectionLost, type LossKind, SmtpWire } from './wire.js'
 
-/**
- * One SMTP connection (RFC 5321), used for one message after another. Our own client pipelines (RFC 2920): a message takes two
- * round trips, where nodemailer's client takes four and ten times the processor time.
- */
 export interface ServerSettings {
   host: string
   port: number
@@ -65,6 +61,10 @@ export class Unreachable extends SendError {}
 const PIECE = 65_536
 const END = Buffer.from('.\r\n')
 
+/**
+ * One SMTP connection (RFC 5321), used for one message after another. Our own client pipelines (RFC 2920): a message takes two
+ * round trips, where nodemailer's client takes four and ten times the processor time.
+ */
 export class SmtpSession {
   transactions = 0
   readonly #wire: SmtpWire

@@ -14,10 +14,6 @@ import { SmtpRefusal } from './reply.js'
 import { type Limits, type ServerSettings, SmtpSession, type StepTimeouts } from './session.js'
 import { SessionPool } from './session-pool.js'
 
-/**
- * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
- * Options: tls=required|opportunistic|off, pool=connections, name=host name in EHLO, rate=messages per second (of the lane).
- */
 export interface SmtpOptions {
   signer: Signer | null
   /** Composes messages in a thread. By default the event loop composes them. */
@@ -34,6 +30,10 @@ export interface SmtpOptions {
  */
 export const SEND_TIMEOUT_MS = 3_600_000
 
+/**
+ * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
+ * Options: tls=required|opportunistic|off, pool=connections, name=host name in EHLO, rate=messages per second (of the lane).
+ */
 export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
   name: 'smtp',
   channel: 'email',

@@ -10,7 +10,6 @@ import type { LotJournal, LotPlace } from './lot-journal.js'
 import { findLot, LotNumberTaken, uploadLot } from './lots.js'
 import { withSftp } from './sftp.js'
 
-/** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
 export interface ECartaOptions {
   journal: LotJournal
   privateKey: string | null
@@ -29,6 +28,7 @@ const MAX_LOOKUPS = 10_000
 const NUMBER_TAKEN =
   'O número do lote já foi usado nos Correios, por outra instalação ou antes de o banco ser restaurado: o operador precisa definir primeiro= em LETTER_URL.'
 
+/** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
 export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> {
   return {
     name: E_CARTA,

@@ -8,7 +8,6 @@ import type { SigningKey } from '../cms-writing.js'
 import { requireUsable } from './private-key.js'
 import type { Pkcs11Location } from './settings.js'
 
-/** A key that never leaves its token or HSM: the program pkcs11-tool of OpenSC signs with it. */
 const SETTING = 'SIGNATURE_PKCS11'
 const PROGRAM = 'pkcs11-tool'
 /** Smart cards take about a second. */
@@ -21,7 +20,10 @@ const PIN_VARIABLE = 'CARTEIRO_PKCS11_PIN'
 type Run = (args: readonly string[], input: Buffer) => Promise<Buffer>
 const NO_INPUT = Buffer.alloc(0)
 
-/** `issuers`: certificates of the authorities, which tokens often lack. */
+/**
+ * Opens a key that never leaves its token or HSM: the program pkcs11-tool of OpenSC signs with it. `issuers`: certificates of the
+ * authorities, which tokens often lack.
+ */
 export async function openPkcs11(location: Pkcs11Location, issuers: readonly X509Certificate[], now: Date): Promise<SigningKey> {
   const pin = readPin(location.pinFile)
   // Tokens do one thing at a time.

@@ -17,10 +17,6 @@ import {
   writeValue,
 } from './syntax.js'
 
-/**
- * Appends a signature to a finished PDF as an update (ISO 32000-1 7.5.6 and 12.8): the bytes before it stay as they are. The
- * signature itself is made outside; its place is reserved here.
- */
 export interface SignatureRequest {
   reason: string
   at: Date
@@ -44,6 +40,10 @@ const WIDGET_FLAGS = 132
 /** Signatures exist, and the file may only be appended to (12.7.2). */
 const SIGNATURE_FLAGS = 3
 
+/**
+ * Appends a signature to a finished PDF as an update (ISO 32000-1 7.5.6 and 12.8): the bytes before it stay as they are. The signature
+ * itself is made outside; its place is reserved here.
+ */
 export function prepareSignature(pdf: Uint8Array, request: SignatureRequest): PreparedSignature {
   const file = new PdfFile(pdf)
   const update = new Update(file)
