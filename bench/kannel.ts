@@ -1,8 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../src/runtime/free-port.js'
+import { reach, untilListening } from '../test/support/programs.js'
 import type { Target } from './load.js'
-import { freePort, reach } from './programs.js'
 import { stop, type Workspace } from './workspace.js'
 
 /**
@@ -54,9 +55,9 @@ password = bench
   const bearerbox = workspace.spawn(BEARERBOX, ['-v', '4', config], options)
   const fake = await reach(carrier)
   fake.resume()
-  await reach(boxes).then(probe => probe.destroy())
+  await untilListening(boxes)
   const smsbox = workspace.spawn(SMSBOX, ['-v', '4', config], options)
-  await reach(sendsms).then(probe => probe.destroy())
+  await untilListening(sendsms)
   const query = new URLSearchParams({ username: 'bench', password: 'bench', from: '1234', to: '+5511987654321', text: message })
   const address = `http://127.0.0.1:${sendsms}`
   const target: Target = { address, path: `/cgi-bin/sendsms?${query}`, method: 'GET', headers: {}, body: '' }

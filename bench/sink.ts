@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findProgram, freePort, reach } from './programs.js'
+import { freePort } from '../src/runtime/free-port.js'
+import { findProgram, isRoot, untilListening } from '../test/support/programs.js'
 import type { Workspace } from './workspace.js'
 
 /** Postfix's own test server, in C, where all mail ends: it takes everything and counts. */
@@ -17,15 +18,14 @@ export async function startSink(workspace: Workspace): Promise<Sink> {
   const program = findProgram('smtp-sink')
   if (program === null) throw new Error('smtp-sink (package postfix) is not installed')
   const port = await freePort()
-  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const user = isRoot ? ['-u', 'nobody'] : []
   const child = workspace.spawn(program, ['-c', ...user, `127.0.0.1:${port}`, BACKLOG], { stdio: ['ignore', 'pipe', 'inherit'] })
   let received = 0
   child.stdout!.setEncoding('latin1').on('data', (text: string) => {
     const counts = [...text.matchAll(/mesg=(\d+)/g)]
     if (counts.length > 0) received = Number(counts.at(-1)![1])
   })
-  const probe = await reach(port)
-  probe.destroy()
+  await untilListening(port)
   return {
     port,
     get received() {

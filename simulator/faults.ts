@@ -1,4 +1,5 @@
 import { refuse } from '../src/domain/errors.js'
+import { seeded } from './random.js'
 
 export interface Faults {
   latencyMs: number
@@ -119,17 +120,5 @@ export class FaultSwitch {
   /** Whether errorRate makes this send fail. */
   drawError(): boolean {
     return this.#faults.errorRate > 0 && this.#random() < this.#faults.errorRate
-  }
-}
-
-/** The mulberry32 generator: the same seed gives the same draws on every machine. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = state
-    t = Math.imul(t ^ (t >>> 15), t | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
   }
 }

@@ -1,3 +1,5 @@
+import { decodePercent } from '../domain/text/percent.js'
+
 /** Refuses unknown options: a misspelt one, such as ?TLS=required, would silently mean its default. */
 export function refuseUnknown(url: URL, known: readonly string[], wrong: (what: string) => never): void {
   const unknown = [...url.searchParams.keys()].find(name => !known.includes(name))
@@ -23,11 +25,7 @@ export const choiceReader =
 
 /** A part of a URL's credentials. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
 export function readCredential(text: string, wrong: (what: string) => never, name = 'usuário ou senha'): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return wrong(`${name} com um % que não é um código; escreva-o como %25`)
-  }
+  return decodePercent(text) ?? wrong(`${name} com um % que não é um código; escreva-o como %25`)
 }
 
 /** The host without the brackets of an IPv6 address. */

@@ -38,13 +38,15 @@ export function accountCommand(): Command {
     .option('--validation', 'habilita pergunta e resposta (validation)')
     .action((options: OutputOptions & { name: string; entity?: string; validation?: boolean }) => {
       const name = options.name.trim()
-      if (name === '') throw new OperatorError('O nome da conta não pode ficar em branco.')
+      if (name === '') throw new OperatorError('O nome da conta não pode ficar em branco. Informe-o com --name.')
       return change(options, async db => {
         const now = Date.now()
         const id = newId(now)
         const settings = options.validation === true ? { validation: true } : {}
         if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName: options.entity ?? name, settings })))
-          throw new OperatorError(`Já existe uma conta com o nome "${name}".`)
+          throw new OperatorError(
+            `Já existe uma conta com o nome "${name}". Escolha outro nome, ou veja as contas com: carteiro account list`,
+          )
         await audit(db, 'account create', id, { name })
         return describe(await requireAccount(db, id))
       })
@@ -95,7 +97,9 @@ export function accountCommand(): Command {
       const sequence = given.map(readStep)
       const repeated = sequence.find(({ channel }, index) => sequence.findIndex(step => step.channel === channel) !== index)
       if (repeated !== undefined)
-        throw new OperatorError(`O canal ${moduleOf(repeated.channel).wire} aparece mais de uma vez nas etapas.`)
+        throw new OperatorError(
+          `O canal ${moduleOf(repeated.channel).wire} aparece mais de uma vez nas etapas. Deixe uma só etapa por canal.`,
+        )
       return changeAccount(options, async (db, { id, name }) => {
         if (given.length > 0 || options.clear === true) {
           await updateSequence(db, id, given.length === 0 ? null : sequence)

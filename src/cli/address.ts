@@ -22,7 +22,10 @@ export function addressCommand(): Command {
     .argument('<cidr>', 'IP ou faixa CIDR como registrado', requireRange)
     .action((range: string, options: AccountOptions) =>
       changeAccount(options, async (db, { id, name }) => {
-        if (!(await removeRange(db, id, range))) throw new OperatorError(`${range} não está registrado na conta "${name}".`)
+        if (!(await removeRange(db, id, range)))
+          throw new OperatorError(
+            `${range} não está registrado na conta "${name}". Veja os registrados com: carteiro address list --account CONTA`,
+          )
         await audit(db, 'address remove', id, { range })
         return { account: options.account, removed: range }
       }),

@@ -34,7 +34,7 @@ function hold(id: string, reason: string | undefined, options: OutputOptions): P
     throw new OperatorError('Diga por que com --reason, como o número do processo: quem pedir a exclusão receberá esta resposta.')
   return change(options, async db => {
     const outcome = await placeLegalHold(db, { notification: id, reason, by: actor() })
-    if (outcome === 'missing') throw new OperatorError(`Não existe a notificação ${id}.`)
+    if (outcome === 'missing') throw new OperatorError(`Não existe a notificação ${id}. Confira o idEmail, que o envio devolveu.`)
     if (outcome === 'erased') throw new OperatorError(`Os dados da notificação ${id} já foram apagados: não há o que guardar.`)
     if (outcome === 'held before')
       throw new OperatorError(

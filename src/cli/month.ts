@@ -87,14 +87,18 @@ async function drop(pool: Pool, month: string, out: string): Promise<Result> {
   return { file: out, ...archive }
 }
 
+const SEE_MONTHS = 'Veja os meses que saíram, com os hashes, com: carteiro month list'
+
 const isOf = ({ notifications, events, sha256 }: MonthArchive, dropped: DroppedMonth | undefined): boolean =>
   dropped !== undefined && dropped.notifications === notifications && dropped.events === events && dropped.sha256 === sha256
 
 async function verify(pool: Pool, file: string): Promise<Result> {
   const archive = await checkArchive(pool, file)
   const dropped = (await listDroppedMonths(pool)).find(({ month }) => month === archive.month)
-  if (dropped === undefined) throw new OperatorError(`O mês ${archive.month} não saiu deste banco.`)
+  if (dropped === undefined) throw new OperatorError(`O mês ${archive.month} não saiu deste banco. ${SEE_MONTHS}`)
   if (!isOf(archive, dropped))
-    throw new OperatorError(`O arquivo confere com o registro, mas não é o que foi gravado quando o mês ${archive.month} saiu.`)
+    throw new OperatorError(
+      `O arquivo confere com o registro, mas não é o que foi gravado quando o mês ${archive.month} saiu: o hash é outro. ${SEE_MONTHS}`,
+    )
   return { file, ...archive }
 }

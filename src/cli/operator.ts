@@ -12,6 +12,8 @@ import type { OutputOptions } from './output.js'
 
 type InviteOptions = OutputOptions & { email: string; role: OperatorRole; account?: string }
 
+const SEE_OPERATORS = 'Veja os operadores com: carteiro operator list'
+
 const readEmail = (text: string): string =>
   required(readEmailAddress(text), '--email deve ser um endereço de e-mail, como ana@empresa.com.br.').toLowerCase()
 
@@ -31,7 +33,7 @@ export function operatorCommand(): Command {
         const { email, role, account } = options
         if ((role === 'sender') !== (account !== undefined))
           throw new OperatorError('Informe --account com o papel sender, e só com ele.')
-        if ((await findOperator(db, email)) !== null) throw new OperatorError(`Já existe o operador ${email}.`)
+        if ((await findOperator(db, email)) !== null) throw new OperatorError(`Já existe o operador ${email}. ${SEE_OPERATORS}`)
         const id = account === undefined ? null : (await requireAccount(db, account)).id
         const secret = await invite(db, { email, role, account: id }, actor())
         const link = `${config.publicUrl}${invitationPath(secret)}`
@@ -52,7 +54,7 @@ export function operatorCommand(): Command {
     .requiredOption('--email <endereço>', 'e-mail da pessoa', readEmail)
     .action((options: OutputOptions & { email: string }) =>
       change(options, async db => {
-        const found = required(await findOperator(db, options.email), `Não existe o operador ${options.email}.`)
+        const found = required(await findOperator(db, options.email), `Não existe o operador ${options.email}. ${SEE_OPERATORS}`)
         const sessions = await endSessions(db, found.id)
         await audit(db, 'session end', found.id, { sessions })
         return { email: found.email, sessions }

@@ -41,7 +41,7 @@ const MAX_PARAMETER = 4_000
 
 async function sendBulk(file: string, options: SendBulkOptions): Promise<void> {
   const api = gatewayOf(options)
-  if (!existsSync(file)) throw new OperatorError(`O arquivo ${file} não existe.`)
+  if (!existsSync(file)) throw new OperatorError(`O arquivo ${file} não existe. Verifique o nome e a pasta.`)
   let paused = false
   const pause = (): void => {
     paused = true
@@ -114,7 +114,9 @@ function readJson(file: string): object {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as object
   } catch (cause) {
-    throw new OperatorError(`O arquivo ${file} não é um JSON que se possa ler.`, { cause })
+    throw new OperatorError(`O arquivo ${file} não é um JSON que se possa ler. Verifique o nome, aspas, vírgulas e chaves.`, {
+      cause,
+    })
   }
 }
 
@@ -154,6 +156,9 @@ async function ask({ url, token }: Api, method: string, path: string, body?: obj
 
 async function download({ url, token }: Api, path: string, file: string): Promise<void> {
   const answer = await fetch(`${url}${path}`, { headers: { authorization: token } })
-  if (!answer.ok || answer.body === null) throw new OperatorError(`A API não deu ${path} (${answer.status}).`)
+  if (!answer.ok || answer.body === null)
+    throw new OperatorError(
+      `A API não deu ${path} (${answer.status}). O lote não se perdeu: baixe o arquivo depois, com o mesmo token, em ${url}${path}.`,
+    )
   await pipeline(Readable.fromWeb(answer.body as never), createWriteStream(file))
 }

@@ -76,7 +76,7 @@ function assign(request: Request, assignment: string): void {
   for (const name of names.slice(0, -1)) {
     const inner = place[name]
     if (inner !== undefined && (typeof inner !== 'object' || inner === null || Array.isArray(inner)))
-      throw new OperatorError(`--set: "${name}" já tem outro valor no pedido.`)
+      throw new OperatorError(`--set: "${name}" já tem outro valor no pedido, que não é um objeto. Tire um dos dois.`)
     place[name] = { ...inner }
     place = place[name] as Request
   }

@@ -7,6 +7,8 @@ import { audit, change, requireAccount, runForAccount } from './administration.j
 import { type AccountOptions, addAccountVerb, addVerb, idReader, modeOption, required, type ScopeOptions } from './options.js'
 import type { OutputOptions } from './output.js'
 
+const SEE_TOKENS = 'Veja os tokens com: carteiro token list --account CONTA'
+
 export function tokenCommand(): Command {
   const token = new Command('token').description('tokens: emitir, listar e revogar')
 
@@ -38,14 +40,10 @@ export function tokenCommand(): Command {
   )
 
   addVerb(token, 'revoke', 'revoga um token; vale em todos os nós em até um segundo')
-    .argument(
-      '<jti>',
-      'identificador do token (jti)',
-      idReader('O jti deve ser um UUID. Veja os tokens com: carteiro token list --account CONTA'),
-    )
+    .argument('<jti>', 'identificador do token (jti)', idReader(`O jti deve ser um UUID. ${SEE_TOKENS}`))
     .action((jti: string, options: OutputOptions) =>
       change(options, async db => {
-        if (!(await revokeToken(db, jti))) throw new OperatorError(`Não existe o token ${jti}.`)
+        if (!(await revokeToken(db, jti))) throw new OperatorError(`Não existe o token ${jti}. ${SEE_TOKENS}`)
         await audit(db, 'token revoke', jti)
         return { jti, revoked: true }
       }),

@@ -74,8 +74,8 @@ function toRefusal(error: unknown): Refusal | null {
   if (error instanceof StoreUnavailable) return unavailable(error)
   const { code, statusCode } = error as FastifyError
   if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })
-  // Fastify itself refuses, for example, a malformed path.
-  return statusCode === 400 ? new Refusal('wrongValue', ['URL'], { cause: error }) : null
+  if (code === 'FST_ERR_BAD_URL') return new Refusal('badUrl', [], { cause: error })
+  return statusCode === 400 ? new Refusal('malformed', [], { cause: error }) : null
 }
 
 /** 503 promises that nothing was written; a commit whose answer was lost is 504, which bears no Retry-After. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { loadEnvFile } from '../../src/app/process/env-file.js'
 import { OperatorError } from '../../src/domain/errors.js'
-import { temporaryFolder } from '../peers/email-programs.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NAMES = ['TEST_FILES', 'TEST_PORT', 'TEST_SECRET']
 

@@ -191,7 +191,11 @@ const answers = {
   'no report': errorBody(404, 'Registro não encontrado', 'Not Found'),
   'no template': errorBody(404, 'Template não encontrado. Verifique o identificador.', 'Not Found'),
   'no batch': errorBody(404, 'Lote não encontrado. Verifique o identificador.', 'Not Found'),
-  'no mapping': errorBody(404, 'Não há um mapeamento salvo com o nome "nenhum".', 'Not Found'),
+  'no mapping': errorBody(
+    404,
+    'Não há um mapeamento salvo com o nome "nenhum". Veja os salvos em GET /gw/bulk/mappings.',
+    'Not Found',
+  ),
   'no webhook': errorBody(404, 'Webhook não encontrado. Verifique o identificador.', 'Not Found'),
   forbidden: errorBody(
     403,

@@ -435,11 +435,11 @@ describe('2.6 listing', () => {
   })
 
   test.each([
-    ['limit=0', /campo limit deve ser no mínimo 1/],
-    ['limit=501', /campo limit deve ser no máximo 500/],
-    ['limit=x', /campo limit/],
-    ['limit=', /campo limit/],
-    ['cursor=x', /campo cursor deve ser um identificador/],
+    ['limit=0', /^O parâmetro limit deve ser um número inteiro de 1 a 500\.$/],
+    ['limit=501', /^O parâmetro limit deve ser um número inteiro de 1 a 500\.$/],
+    ['limit=x', /^O parâmetro limit/],
+    ['limit=', /^O parâmetro limit/],
+    ['cursor=x', /^O parâmetro cursor deve ser o que a página anterior trouxe/],
   ])('%s is 400', async (query, message) => {
     await refuse(ask(`/gw/templates?${query}`, { token: one.token }), 400, message)
   })

@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findProgram, temporaryFolder } from '../peers/email-programs.js'
+import { findProgram } from '../support/programs.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { placeCertificate, placeNginx } from './proxy-config.js'
 
 /** The files of deploy/, checked by the programs that they are for. A missing program skips its test, by name. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seeded } from '../../simulator/random.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
 import { type DiskOutage, mountSmallDisk, runOutOfDisk } from './disk.js'
 import { freezePoints } from './freeze.js'

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seeded } from '../../simulator/random.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { brokenChains } from '../support/chain.js'
 import { Program } from '../support/program.js'
-import { seeded } from '../support/random.js'
 import { send, validSend } from '../support/requests.js'
 
 export interface KillRounds {

@@ -4,10 +4,10 @@ import { appendFileSync, chownSync, openSync, readFileSync, rmSync, writeFileSyn
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { freePort } from '../../src/runtime/free-port.js'
 import { findBinaries, serverUser } from '../../src/store/embedded/binaries.js'
 import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import { SHARED_ROLE } from '../../src/store/postgres.js'
-import { freePort } from '../peers/email-programs.js'
 
 const STARTED_MS = 60_000
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { seeded } from '../support/random.js'
+import { seeded } from '../../simulator/random.js'
 import { request } from '../support/requests.js'
 import { Cluster, type Node } from './cluster.js'
 import { LEASE_MS, Load, loads } from './drill.js'

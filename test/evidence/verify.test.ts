@@ -10,10 +10,10 @@ import { requestTimeStamp } from '../../src/evidence/signature/time-stamp-client
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { steps } from '../../src/evidence/verify/fault.js'
 import { readZip } from '../../src/evidence/verify/zip.js'
-import { findProgram } from '../peers/email-programs.js'
 import { sampleBundle, sampleKey } from '../support/bundles.js'
 import { type Certification, createCertification } from '../support/certification.js'
 import { needPrograms } from '../support/needed-programs.js'
+import { findProgram } from '../support/programs.js'
 import { readSource } from '../support/sources.js'
 import { startTimeStampAuthority, type TimeStampAuthority } from '../support/time-stamp-authority.js'
 

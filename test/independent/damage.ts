@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { seeded } from '../../simulator/random.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { looksLikeZip } from '../../src/evidence/verify/zip.js'
 import { sampleBundle } from '../support/bundles.js'
-import { seeded } from '../support/random.js'
 
 /** Good and damaged bundles in a folder, with what our verifier says of each, to be compared with what another verifier says. */
 export interface DamageOptions {

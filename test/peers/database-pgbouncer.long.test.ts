@@ -8,14 +8,16 @@ import { createSimulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { startWorker } from '../../src/app/worker/worker.js'
+import { freePort } from '../../src/runtime/free-port.js'
 import { serverUser } from '../../src/store/embedded/binaries.js'
 import { openPool, queryValue } from '../../src/store/postgres.js'
 import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
 import { QUICK_TIMING } from '../support/lanes.js'
 import { needPrograms } from '../support/needed-programs.js'
+import { findProgram, untilListening } from '../support/programs.js'
 import { request, send, validSend } from '../support/requests.js'
-import { findProgram, freePort, temporaryFolder, untilListening } from './email-programs.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** A real PgBouncer between the gateway and PostgreSQL. */
 needPrograms('pgbouncer')

@@ -7,8 +7,8 @@ import { verifyPdf } from '../../src/evidence/signature/pdf/verification.js'
 import { damagedPdf, expectVerdict } from '../support/damaged-pdf.js'
 import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../support/document-signing.js'
 import fc from '../support/generated.js'
+import { findProgram } from '../support/programs.js'
 import { typstPdf } from '../support/typst.js'
-import { findProgram } from './email-programs.js'
 
 /** Signed documents as independent programs judge them: poppler's pdfsig with NSS, and qpdf. */
 const missing = ['pdfsig', 'qpdf', 'certutil'].filter(name => findProgram(name) === null)

@@ -9,7 +9,7 @@ import type { SigningKey } from '../../src/evidence/signature/cms-writing.js'
 import { openPkcs11 } from '../../src/evidence/signature/key/pkcs11.js'
 import type { Pkcs11Location } from '../../src/evidence/signature/key/settings.js'
 import { type Certification, createCertification } from '../support/certification.js'
-import { findProgram } from './email-programs.js'
+import { findProgram } from '../support/programs.js'
 
 /** Signatures by a token, played by SoftHSM, with OpenSC's pkcs11-tool. */
 const MODULE = '/usr/lib/softhsm/libsofthsm2.so'

@@ -10,7 +10,8 @@ import { composeEmail } from '../../src/channels/email/message/compose.js'
 import { email } from '../channels/email/messages.js'
 import { databaseForTest } from '../support/database.js'
 import { testKeys } from '../support/gateway.js'
-import { findProgram, run, temporaryFolder } from './email-programs.js'
+import { findProgram, run } from '../support/programs.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const program = findProgram('opendkim')
 

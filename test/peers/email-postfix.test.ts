@@ -1,5 +1,4 @@
-import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
@@ -11,68 +10,25 @@ import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
 import { type ReturnAddress, verpAddress } from '../../src/channels/email/verp.js'
 import type { Receipt } from '../../src/channels/provider.js'
 import { newId } from '../../src/domain/id.js'
+import { freePort } from '../../src/runtime/free-port.js'
 import { email } from '../channels/email/messages.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
+import { writePostfixSettings } from '../support/postfix-settings.js'
+import { findProgram, isRoot, run, untilListening, userIds } from '../support/programs.js'
 import { request, send, validSend } from '../support/requests.js'
-import { findProgram, freePort, isRoot, run, smtpSink, temporaryFolder, untilListening, userIds } from './email-programs.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { smtpSink } from './smtp-sink.js'
 
 const postfix = findProgram('postfix')
 const sink = findProgram('smtp-sink')
-const owner = userIds('postfix')
-const missing = postfix === null || sink === null || owner === null || !isRoot
-
-const SERVICES = `
-pickup unix n - n 60 1 pickup
-cleanup unix n - n - 0 cleanup
-qmgr unix n - n 300 1 qmgr
-rewrite unix - - n - - trivial-rewrite
-bounce unix - - n - 0 bounce
-defer unix - - n - 0 bounce
-trace unix - - n - 0 bounce
-verify unix - - n - 1 verify
-flush unix n - n 1000? 0 flush
-proxymap unix - - n - - proxymap
-smtp unix - - n - - smtp
-relay unix - - n - - smtp
-error unix - - n - - error
-retry unix - - n - - error
-discard unix - - n - - discard
-local unix - n n - - local
-virtual unix - n n - - virtual
-anvil unix - - n - 1 anvil
-scache unix - - n - 1 scache
-postlog unix-dgram n - n - 1 postlogd
-`
+const missing = postfix === null || sink === null || userIds('postfix') === null || !isRoot
 
 /** A Postfix of our own: own settings, queue and port; it delivers to the given ports by domain. */
 async function startPostfix(routes: Record<string, number>): Promise<{ port: number; log: () => string }> {
   const folder = temporaryFolder()
   const port = await freePort()
-  const settings = join(folder, 'etc')
-  for (const name of ['etc', 'queue', 'data']) mkdirSync(join(folder, name))
-  chownSync(join(folder, 'data'), owner!.uid, owner!.gid)
-  const daemons = ['/usr/lib/postfix/sbin', '/usr/libexec/postfix', '/usr/lib/postfix'].find(path =>
-    existsSync(join(path, 'master')),
-  )!
-  const lines: Record<string, string> = {
-    compatibility_level: '3.6',
-    command_directory: dirname(postfix!),
-    daemon_directory: daemons,
-    queue_directory: join(folder, 'queue'),
-    data_directory: join(folder, 'data'),
-    maillog_file: join(folder, 'mail.log'),
-    maillog_file_prefixes: folder,
-    myhostname: 'relay.example.com',
-    mydestination: '',
-    local_recipient_maps: '',
-    alias_maps: '',
-    inet_interfaces: '127.0.0.1',
-    inet_protocols: 'ipv4',
-    mynetworks: '127.0.0.0/8',
-    smtpd_relay_restrictions: 'permit_mynetworks, reject',
-    smtpd_peername_lookup: 'no',
-    disable_dns_lookups: 'yes',
+  const { settings, log } = writePostfixSettings(folder, port, {
     smtp_host_lookup: 'native',
     default_transport: 'error:5.1.2 no such domain',
     relay_transport: 'error:5.1.2 no such domain',
@@ -81,20 +37,13 @@ async function startPostfix(routes: Record<string, number>): Promise<{ port: num
       .join(', ')} }`,
     notify_classes: '',
     bounce_size_limit: '50000',
-  }
-  writeFileSync(
-    join(settings, 'main.cf'),
-    Object.entries(lines)
-      .map(([name, value]) => `${name} = ${value}\n`)
-      .join(''),
-  )
-  writeFileSync(join(settings, 'master.cf'), `127.0.0.1:${port} inet n - n - - smtpd${SERVICES}`)
+  })
   onTestFinished(() => {
     run(postfix!, ['-c', settings, 'stop'])
   })
   run(postfix!, ['-c', settings, 'start'])
   await untilListening(port)
-  return { port, log: () => readFileSync(join(folder, 'mail.log'), 'utf8') }
+  return { port, log: () => readFileSync(log, 'utf8') }
 }
 
 const verp = { domain: 'bounce.example.com', key: Buffer.alloc(32, 9) }

@@ -6,7 +6,9 @@ import type { EmailMessage } from '../../src/channels/email/email-message.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
 import type { Carrier } from '../../src/channels/provider.js'
 import { email } from '../channels/email/messages.js'
-import { findProgram, smtpSink, temporaryFolder } from './email-programs.js'
+import { findProgram } from '../support/programs.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { smtpSink } from './smtp-sink.js'
 
 const program = findProgram('smtp-sink')
 const never = new AbortController().signal

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { unzipSync } from 'fflate'
@@ -11,6 +11,7 @@ import type { LotJournal } from '../../src/channels/letter/e-carta/lot-journal.j
 import { createLotJournal } from '../../src/channels/letter/e-carta/lot-journal.js'
 import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
 import type { Carrier, CarrierEvent, SendError } from '../../src/channels/provider.js'
+import { freePort } from '../../src/runtime/free-port.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -216,15 +217,6 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     await carrier.close()
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const answers = (port: number): Promise<boolean> =>
   new Promise(resolve => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
@@ -284,13 +283,19 @@ test('a claim of a long queue compares each message with those of its notificati
 })
 
 test('an ordered id grows with time', async () => {
-  const ids: string[] = []
-  for (let count = 0; count < 20; count++) {
-    ids.push((await database.pool.query<{ id: string }>('select ordered_id() as id')).rows[0]!.id)
-    await sleep(2)
+  const next = async (): Promise<string> => (await database.pool.query<{ id: string }>('select ordered_id() as id')).rows[0]!.id
+  const milliseconds = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
+  const first = await next()
+  const ids = [first]
+  // Ids of the same millisecond have no order.
+  const ordered = [first]
+  while (ordered.length < 20) {
+    const id = await next()
+    ids.push(id)
+    if (milliseconds(id) !== milliseconds(ordered.at(-1)!)) ordered.push(id)
   }
-  expect(ids).toEqual(ids.toSorted())
+  expect(ordered).toEqual(ordered.toSorted())
   expect(new Set(ids).size).toBe(ids.length)
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-  expect(Math.abs(Number.parseInt(ids[0]!.replace('-', '').slice(0, 12), 16) - Date.now())).toBeLessThan(60_000)
+  expect(Math.abs(milliseconds(first) - Date.now())).toBeLessThan(60_000)
 })

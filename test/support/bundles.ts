@@ -1,11 +1,11 @@
 import { createPrivateKey, createPublicKey, sign as signBytes } from 'node:crypto'
+import { seeded } from '../../simulator/random.js'
 import { canonicalJson, type Json } from '../../src/domain/evidence/canonical-json.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from '../../src/domain/evidence/evidence.js'
 import { cutProof, proofFiles, sealBundle } from '../../src/evidence/bundle/bundle.js'
 import { type BundleFile, measure, sortFiles, textFile } from '../../src/evidence/bundle/zip-writer.js'
 import { checkpointText, makeVerifier, noteDigest, signNote } from '../../src/evidence/note.js'
 import { GrowingTree, leafHash, nodeHash, planInclusion } from '../../src/evidence/tree.js'
-import { seeded } from './random.js'
 
 /** Bundles made without a database, each of a shape that its seed chooses. */
 export interface SampleBundle {

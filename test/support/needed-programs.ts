@@ -1,5 +1,5 @@
 import { beforeEach } from 'vitest'
-import { findProgram } from '../peers/email-programs.js'
+import { findProgram } from './programs.js'
 
 /**
  * Skips the tests of this file, by name, where a program that they need is not installed. Returns whether all are there: hooks that

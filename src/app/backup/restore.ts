@@ -133,7 +133,7 @@ async function readBackup(parts: ReadingParts, writer: Writer): Promise<RestoreR
   const size = await stat(file).then(
     found => found.size,
     () => {
-      throw new OperatorError(`O arquivo ${file} não existe, ou não pode ser lido.`)
+      throw new OperatorError(`O arquivo ${file} não existe, ou não pode ser lido. Verifique o caminho e as permissões.`)
     },
   )
   const source = createReadStream(file, { highWaterMark: 1_048_576 })

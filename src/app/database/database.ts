@@ -44,7 +44,9 @@ export async function prepareDatabase(
   const owner = openPool({ url: database.ownerUrl, size: 1, asOwner: true, onError: () => {} })
   try {
     if ((await readServerVersion(owner)) < 150_000)
-      throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
+      throw new OperatorError(
+        'É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo. Atualize-o ou informe outro em DATABASE_URL.',
+      )
     const migrations = await migrate(owner, await readApplication(owner, database))
     const fingerprint = await readFingerprint(owner)
     const keys = loadKeys(fingerprint === null, fingerprint)

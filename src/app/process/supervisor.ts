@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { invitationPath, inviteFirst } from '../../engine/console/invitations.js'
+import { freePort } from '../../runtime/free-port.js'
 import { type Config, MIB, readConfig } from '../config.js'
 import { type Database, openDatabase, openRolePool, prepareDatabase, warnAsynchronous } from '../database/database.js'
 import { holdInstallation } from '../database/hold-installation.js'
@@ -108,13 +107,4 @@ async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]>
     if (name !== 'http' || port !== null) args.push(`--${name}-port`, String(port || (await freePort())))
   }
   return args
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { connect as connectTcp, createServer, type Socket } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { interleave, readWav, type Sound, writeWav } from '../../domain/text/wav.js'
+import { freePort } from '../../runtime/free-port.js'
 
 interface BaresipOptions {
   /** A line of baresip's accounts file. */
@@ -207,16 +208,6 @@ async function connectControl(port: number, child: ChildProcess): Promise<Socket
     await sleep(START_RETRY_MS)
   }
   throw new Error('baresip does not open its control socket')
-}
-
-async function freePort(wanted = 0): Promise<number> {
-  const server = createServer()
-  server.listen(wanted, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** baresip also listens for TLS on the port after its SIP port. */

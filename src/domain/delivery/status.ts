@@ -6,6 +6,9 @@ export type DeliveryState = (typeof deliveryStates)[number]
 /** Nobody knows whether it was sent: a program still finds out (uncertain), or only a person can (unresolved). */
 export const isUnknown = (state: DeliveryState): boolean => state === 'uncertain' || state === 'unresolved'
 
+/** The delivery is in the queue, an attempt runs, or the outcome of an attempt is unknown. */
+export const isInFlight = (state: DeliveryState): boolean => state === 'queued' || state === 'sending' || isUnknown(state)
+
 export type Failure =
   | 'validation' // the e-mail address failed the check made before sending
   | 'rejected' // the carrier refused the message, or it could not be made

@@ -1,6 +1,6 @@
 import type { Channel, ChannelTraits } from '../channel.js'
 import type { Json } from '../evidence/canonical-json.js'
-import { type CancelReason, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
+import { type CancelReason, type DeliveryStatus, type Failure, isInFlight, isUnknown, type TakenParts } from './status.js'
 
 export type FactType =
   | 'released' // a waiting step goes after all
@@ -267,7 +267,7 @@ const isRepetition = (status: DeliveryStatus, { cancelReason }: Fact['data']): b
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
-const isUnderWay = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || isUnknown(status.state))
+const isUnderWay = ({ failure, state }: DeliveryStatus): boolean => failure === null && isInFlight(state)
 
 const isOpen = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || status.state === 'waiting')
 

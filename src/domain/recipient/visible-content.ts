@@ -2,9 +2,44 @@ import { Tokenizer } from 'htmlparser2'
 import { isBlank } from '../text/text.js'
 
 /** The elements that no recipient sees anything of, with all that is inside them. */
-export const SILENT_ELEMENTS: ReadonlySet<string> = new Set(
+const SILENT_ELEMENTS: ReadonlySet<string> = new Set(
   'script style title textarea xmp iframe object svg math template select noembed noframes audio video canvas applet'.split(' '),
 )
+
+/** Follows the tags of HTML and tells which of them belong to a silent element. The time is the same at any depth. */
+export class SilentElements {
+  #tag = ''
+  #depth = 0
+
+  /** The silent element that is open; null: there is none. */
+  get tag(): string | null {
+    return this.#depth === 0 ? null : this.#tag
+  }
+
+  /** Whether this tag, and with it the content after it, is silent. */
+  open(tag: string): boolean {
+    if (this.#depth > 0) {
+      if (tag === this.#tag) this.#depth++
+      return true
+    }
+    if (!SILENT_ELEMENTS.has(tag)) return false
+    this.#tag = tag
+    this.#depth = 1
+    return true
+  }
+
+  /** As `open`, for <tag/>. Only SVG and MathML, which are silent, give the slash a meaning: the element has no content. */
+  openAndClose(tag: string): boolean {
+    return SILENT_ELEMENTS.has(tag) || this.open(tag)
+  }
+
+  /** Whether this closing tag is part of a silent element. */
+  close(tag: string): boolean {
+    if (this.#depth === 0) return false
+    if (tag === this.#tag) this.#depth--
+    return true
+  }
+}
 
 /**
  * Whether HTML shows its reader a text or an image. Reading stops at the first one, and the time is linear in the length, whatever
@@ -27,8 +62,7 @@ class Finder {
   #tag = ''
   #isSource = false
   #hasSource = false
-  /** The silent element that is being passed over, and how often it is open. */
-  #silent = { tag: '', depth: 0 }
+  readonly #silent = new SilentElements()
 
   constructor(source: string) {
     this.#source = source
@@ -60,18 +94,15 @@ class Finder {
   }
 
   onopentagend(): void {
-    if (this.#silent.depth > 0) {
-      if (this.#tag === this.#silent.tag) this.#silent.depth++
-    } else if (SILENT_ELEMENTS.has(this.#tag)) this.#silent = { tag: this.#tag, depth: 1 }
-    else if (this.#tag === 'img' && this.#hasSource) this.#find()
+    if (!this.#silent.open(this.#tag)) this.#begin()
   }
 
   onselfclosingtag(): void {
-    if (!SILENT_ELEMENTS.has(this.#tag)) this.onopentagend()
+    if (!this.#silent.openAndClose(this.#tag)) this.#begin()
   }
 
   onclosetag(start: number, end: number): void {
-    if (this.#silent.depth > 0 && this.#source.slice(start, end).toLowerCase() === this.#silent.tag) this.#silent.depth--
+    this.#silent.close(this.#source.slice(start, end).toLowerCase())
   }
 
   onattribend(): void {}
@@ -81,8 +112,12 @@ class Finder {
   onend(): void {}
   onprocessinginstruction(): void {}
 
+  #begin(): void {
+    if (this.#tag === 'img' && this.#hasSource) this.#find()
+  }
+
   #see(text: string): void {
-    if (this.#silent.depth === 0 && !isBlank(text)) this.#find()
+    if (this.#silent.tag === null && !isBlank(text)) this.#find()
   }
 
   #find(): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { decodePercent } from '../../domain/text/percent.js'
 import { readSecret } from '../../domain/webhook.js'
 import type { S3Place } from '../../runtime/objects/s3.js'
 import { readS3Place } from '../../runtime/objects/settings.js'
@@ -93,7 +94,7 @@ function readS3(text: string): ExportSetting | null {
 
 function readMail(text: string): ExportSetting | null {
   const target = readTarget(text, DAY_SECONDS)
-  const to = decode(target?.url.pathname ?? '')
+  const to = decodePercent(target?.url.pathname ?? '')
   if (target === null || target.url.search !== '' || to === null || !/^[^\s@,<>"]+@[^\s@,<>"]+$/.test(to)) return null
   return { kind: 'mail', name: `mailto:${to}`, everyMs: target.everyMs, to }
 }
@@ -108,16 +109,8 @@ function readWitness(text: string): WitnessSetting | null {
 
 function readAuthority(text: string): AuthoritySetting | null {
   const target = /^https?:/i.test(text) ? readTarget(text, MINUTE_SECONDS) : null
-  if (target === null || decode(target.url.username) === null || decode(target.url.password) === null) return null
+  if (target === null || [target.url.username, target.url.password].map(decodePercent).includes(null)) return null
   return { name: publicName(target.url), everyMs: target.everyMs, url: target.url.href }
-}
-
-function decode(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
 }
 
 /** The address without user, password and query, which may be secrets; a digest keeps two of them apart. */

@@ -6,7 +6,8 @@ import { isStorable } from '../../domain/text/text.js'
 import { type ListQuestion, listNotifications, type SearchedText } from '../../store/console/notification-list.js'
 import type { FoundPage, PageSize } from '../../store/notification/search.js'
 import type { Pool } from '../../store/postgres.js'
-import { readChannel, readMoment, readStatus } from '../gw/search.js'
+import { readChannel } from '../channel-name.js'
+import { readMoment, readStatus } from '../gw/search.js'
 import type { NotificationsQuery } from './notifications-schema.js'
 import type { ConsoleScope } from './route.js'
 
@@ -71,7 +72,7 @@ function readQuestion(scope: ConsoleScope, query: NotificationsQuery): ListQuest
   const question: ListQuestion = {
     ...scope,
     text: null,
-    channel: read('channel', readChannel),
+    channel: read('channel', text => readChannel(text, { parameter: 'channel' })),
     status: notReached ? null : read('status', readStatus),
     notReached,
     fromMs: read('from', text => readMoment(text, 'from', 'start')),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { KeptFor } from '../../channels/channel-config.js'
-import { channels, moduleOf } from '../../channels/registry.js'
+import { channels, findModule, moduleOf } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import { explainFailure, lastStep } from '../../domain/delivery/status.js'
 import { refuse } from '../../domain/errors.js'
@@ -28,7 +28,7 @@ import { countRestoredOf } from '../../store/delivery/restored.js'
 import { listTargets } from '../../store/evidence/checkpoint-targets.js'
 import { readLogLag } from '../../store/evidence/log-head.js'
 import { type Pool, transaction } from '../../store/postgres.js'
-import { readChannel } from '../gw/search.js'
+import { readChannel } from '../channel-name.js'
 import { readHolds } from './holds.js'
 import { decideDelivery } from './notification-acts.js'
 import * as wire from './operations-schema.js'
@@ -120,7 +120,7 @@ function addQueue(app: FastifyInstance, { pool }: OperationsOptions): void {
       const found = await listStuck(pool, {
         ...scope,
         state,
-        channel: channel === '' ? null : readChannel(channel),
+        channel: channel === '' ? null : readChannel(channel, { parameter: 'channel' }),
         after: cursor === '' ? null : readStuckCursor(cursor),
         limit: PAGE,
       })
@@ -135,7 +135,7 @@ function addQueue(app: FastifyInstance, { pool }: OperationsOptions): void {
 
 function readStuckCursor(cursor: string) {
   const [id = '', name = ''] = cursor.split(' ')
-  return { notification: readId(id) ?? refuse('badCursor'), channel: readChannel(name) }
+  return { notification: readId(id) ?? refuse('badCursor'), channel: findModule(name)?.channel ?? refuse('badCursor') }
 }
 
 const toStuck = (delivery: StuckDelivery, state: wire.StuckRow['state'], names: ReadonlyMap<string, string>): wire.StuckRow => {
@@ -152,9 +152,9 @@ const toStuck = (delivery: StuckDelivery, state: wire.StuckRow['state'], names: 
 function addDecisions(app: FastifyInstance, { pool, clock }: OperationsOptions): void {
   async function decide(operator: SignedIn, items: wire.RetryOrder['items'], repair: Repair): Promise<wire.Decided> {
     const accounts = (await visibleAccounts(pool, operator)).map(({ id }) => id)
-    const orders = items.map(({ notification, channel }) => ({
+    const orders = items.map(({ notification, channel }, index) => ({
       notification: readId(notification) ?? refuse('notificationMissing'),
-      channel: readChannel(channel),
+      channel: readChannel(channel, { field: `items[${index}].channel` }),
     }))
     const owned = await findOwned(
       pool,
@@ -194,7 +194,7 @@ function addSuppressions(app: FastifyInstance, { pool }: OperationsOptions): voi
       const typed = recipient.trim()
       const found = await listAllSuppressions(pool, {
         ...scope,
-        channel: channel === '' ? null : readChannel(channel),
+        channel: channel === '' ? null : readChannel(channel, { parameter: 'channel' }),
         recipient: typed === '' ? null : typed,
         after: cursor === '' ? null : readSuppressionCursor(cursor),
         limit: PAGE,
@@ -214,9 +214,8 @@ function addSuppressions(app: FastifyInstance, { pool }: OperationsOptions): voi
     route(operatorsOnly, { body: wire.suppressionRemoval, response: { 200: done } }),
     async ({ operator, body }) => {
       const { mode, recipient } = body
-      if (!isStorable(recipient)) refuse('badParameter', 'recipient')
       const { accounts } = await scopeOf(pool, { operator, query: { account: body.account || refuse('accountMissing'), mode } })
-      const contact = { account: accounts[0]!, mode, channel: readChannel(body.channel), recipient }
+      const contact = { account: accounts[0]!, mode, channel: readChannel(body.channel, { field: 'channel' }), recipient }
       await transaction(pool, async db => {
         if (!(await removeSuppression(db, contact))) refuse('suppressionMissing')
         const { account, ...rest } = contact

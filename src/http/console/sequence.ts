@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
-import type { Channel } from '../../domain/channel.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
 import { MAX_WAIT_MINUTES, type SequenceStep } from '../../domain/send/sequence.js'
@@ -9,6 +8,7 @@ import { actorOf } from '../../engine/console/sign-in.js'
 import { findAccount, findSequence, updateSequence } from '../../store/accounts/accounts.js'
 import { recordAudit } from '../../store/audit.js'
 import { type Pool, transaction } from '../../store/postgres.js'
+import { readChannel, refuseValue } from '../channel-name.js'
 import { conditionNames, findCondition, nameOfCondition } from '../gw/condition-wire.js'
 import { accountOf, everyone, route, senders } from './route.js'
 import {
@@ -56,7 +56,10 @@ export function addConsoleSequence(app: FastifyInstance, { pool, clock }: { pool
       const { steps, reactions } = request.body
       requireOnce(reactions)
       const start = new Date(clock())
-      const played = reactions.map(reaction => ({ ...reaction, channel: readName(reaction.channel) }))
+      const played = reactions.map((reaction, index) => ({
+        ...reaction,
+        channel: readChannel(reaction.channel, { field: `reactions[${index}].channel` }),
+      }))
       const events = simulateSequence({ sequence: readSteps(steps), settings }, played, start, moduleOf)
       return {
         start: start.toISOString(),
@@ -76,9 +79,6 @@ const answer = (sequence: readonly SequenceStep[]): Sequence => ({
   maxWaitMinutes: MAX_WAIT_MINUTES,
 })
 
-const names = channelModules.map(({ wire }) => wire).join(', ')
-const readName = (name: string): Channel => findModule(name)?.channel ?? refuse('notOneOf', 'channel', names)
-
 function requireOnce(named: readonly { channel: string }[]): void {
   const repeated = named.find(({ channel }, index) => named.findIndex(other => other.channel === channel) !== index)
   if (repeated !== undefined) refuse('repeatedStep', repeated.channel)
@@ -86,12 +86,13 @@ function requireOnce(named: readonly { channel: string }[]): void {
 
 function readSteps(steps: readonly SequenceStepWire[]): SequenceStep[] {
   requireOnce(steps)
-  return steps.map(({ channel, waitMinutes, condition }) => {
-    if (waitMinutes > MAX_WAIT_MINUTES) refuse('tooHigh', 'waitMinutes', String(MAX_WAIT_MINUTES))
+  return steps.map(({ channel, waitMinutes, condition }, index) => {
+    const field = (name: string): string => `steps[${index}].${name}`
+    if (waitMinutes > MAX_WAIT_MINUTES) refuse('tooHigh', field('waitMinutes'), String(MAX_WAIT_MINUTES))
     return {
-      channel: readName(channel),
+      channel: readChannel(channel, { field: field('channel') }),
       waitMinutes,
-      condition: findCondition(condition) ?? refuse('notOneOf', 'condition', conditionNames.join(', ')),
+      condition: findCondition(condition) ?? refuseValue({ field: field('condition') }, conditionNames),
     }
   })
 }

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { SAMPLE_CODE } from '../../channels/preview.js'
-import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
+import { moduleOf } from '../../channels/registry.js'
 import { atMost } from '../../channels/request-part.js'
 import type { TemplateRunner } from '../../channels/template-runner.js'
-import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import { planParts } from '../../domain/delivery/message-parts.js'
 import { refuse } from '../../domain/errors.js'
@@ -20,6 +19,7 @@ import { listTemplates, listVersions, type Template } from '../../store/accounts
 import { recordAudit } from '../../store/audit.js'
 import type { SignedIn } from '../../store/console/sessions.js'
 import type { Pool } from '../../store/postgres.js'
+import { readChannel } from '../channel-name.js'
 import { accountOf, everyone, route, senders } from './route.js'
 import {
   type EditedTemplate,
@@ -85,7 +85,10 @@ export function addConsoleTemplates(app: FastifyInstance, options: ConsoleTempla
       const scope = await accountOf(pool, request)
       const { channel = '', cursor = '' } = request.query
       const after = cursor === '' ? null : (readId(cursor) ?? refuse('badCursor'))
-      const found = await listTemplates(pool, scope, channel === '' ? null : readChannel(channel), { ...PAGE, after })
+      const found = await listTemplates(pool, scope, channel === '' ? null : readChannel(channel, { parameter: 'channel' }), {
+        ...PAGE,
+        after,
+      })
       return { rows: found.templates.map(template => toRow(template, scope, request.operator)), cursor: found.next }
     },
   )
@@ -114,7 +117,12 @@ export function addConsoleTemplates(app: FastifyInstance, options: ConsoleTempla
       const scope = await accountOf(pool, request)
       const { channel, metadata = {}, ...given } = request.body
       requireTexts(given)
-      const draft = { ...given, externalId: given.externalId || null, channel: readChannel(channel), metadata }
+      const draft = {
+        ...given,
+        externalId: given.externalId || null,
+        channel: readChannel(channel, { field: 'channel' }),
+        metadata,
+      }
       const parts = partsFor(request, 'create template', { channel })
       return show(await createTemplate(parts, scope, draft, clock()), scope, request.operator)
     },
@@ -154,7 +162,7 @@ async function preview(
     templates: { html },
     fitText,
     exposed,
-  } = moduleOf(readChannel(channel))
+  } = moduleOf(readChannel(channel, { field: 'channel' }))
   const without = (problem: string): TemplatePreview => ({ variables: [], text: null, html, parts: null, problem, warnings: [] })
   const publicUrl = urlNow()
   const { settings } = (await findAccount(pool, scope.account)) ?? refuse('accountMissing')
@@ -174,8 +182,6 @@ async function preview(
   return { variables: names, text: fitted, html, parts: counted, problem: null, warnings }
 }
 
-const channelNames = channelModules.map(({ wire }) => wire).join(', ')
-const readChannel = (name: string): Channel => findModule(name)?.channel ?? refuse('notOneOf', 'channel', channelNames)
 const idOf = ({ params }: { params: { id: string } }): string => readId(params.id) ?? refuse('templateMissing')
 
 function requireTexts(given: {

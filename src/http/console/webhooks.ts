@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { moduleOf } from '../../channels/registry.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
@@ -24,7 +25,7 @@ import {
   testEndpoint,
 } from '../../webhooks/endpoints.js'
 import { type WebhookFormat, wireStatuses } from '../../webhooks/payload.js'
-import { readChannel } from '../gw/search.js'
+import { type Place, readChannel, refuseValue } from '../channel-name.js'
 import { factOfWireStatus } from '../gw/webhook-wire.js'
 import { everyone, route, scopeOf, senders, visibleAccounts } from './route.js'
 import * as wire from './webhooks-schema.js'
@@ -173,14 +174,16 @@ function addEndpoints(app: FastifyInstance, options: ConsoleWebhookOptions): voi
 }
 
 /** An empty list means all of them. */
-const readChannels = (names: readonly string[]) => (names.length === 0 ? null : [...new Set(names.map(readChannel))])
+const readChannels = (names: readonly string[]): Channel[] | null =>
+  names.length === 0 ? null : [...new Set(names.map((name, index) => readChannel(name, { field: `channels[${index}]` })))]
 
 const readStatuses = (names: readonly string[]): AnnouncedFact[] | null =>
-  names.length === 0
-    ? null
-    : [...new Set(names.map(name => (factOfWireStatus as Record<string, AnnouncedFact>)[name] ?? badStatus()))]
+  names.length === 0 ? null : [...new Set(names.map((name, index) => readStatus(name, { field: `statuses[${index}]` })))]
 
-const badStatus = (): never => refuse('notOneOfParameter', 'statuses', Object.values(wireStatuses).join(', '))
+const readStatus = (name: string, place: Place): AnnouncedFact =>
+  Object.hasOwn(factOfWireStatus, name)
+    ? factOfWireStatus[name as keyof typeof factOfWireStatus]
+    : refuseValue(place, Object.values(wireStatuses))
 
 function readChanges({ url, version, channels, statuses, active }: wire.WebhookChanges): EndpointChanges {
   const changes: EndpointChanges = {

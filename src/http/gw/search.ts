@@ -13,6 +13,7 @@ import { isStorable } from '../../domain/text/text.js'
 import { type FoundNotification, PAGE_SIZE, type Search, searchNotifications } from '../../store/notification/search.js'
 import type { Pool } from '../../store/postgres.js'
 import { wireStatuses } from '../../webhooks/payload.js'
+import { readChannel, refuseValue } from '../channel-name.js'
 import { codeSchema, lastStepSchema, toLast } from './status.js'
 import { factOfWireStatus } from './webhook-wire.js'
 import { channelName, statusCode, textOrNull, uuid } from './wire.js'
@@ -110,7 +111,7 @@ function readSearch(query: Query, { account, mode }: Scope, contracts: SearchOpt
     const text = given(name)
     return text === null ? null : reader(text)
   }
-  const channel = read('channel', readChannel)
+  const channel = read('channel', text => readChannel(text, { parameter: 'channel' }))
   const search = {
     scope: { account, mode },
     customId: atMost(given('customID'), MAX_CUSTOM_ID_CHARACTERS, 'customID'),
@@ -125,12 +126,8 @@ function readSearch(query: Query, { account, mode }: Scope, contracts: SearchOpt
   return search
 }
 
-export const readChannel = (name: string): Channel =>
-  channelModules.find(({ wire }) => wire === name)?.channel ??
-  refuse('notOneOfParameter', 'channel', channelModules.map(({ wire }) => wire).join(', '))
-
 export function readStatus(name: string): NonNullable<Search['status']> {
-  if (!statusNames.includes(name)) refuse('notOneOfParameter', 'status', statusNames.join(', '))
+  if (!statusNames.includes(name)) refuseValue({ parameter: 'status' }, statusNames)
   const state = deliveryStates.find(known => known === name)
   return state === undefined ? { fact: factOfWireStatus[name as keyof typeof factOfWireStatus] } : { state }
 }

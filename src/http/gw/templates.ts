@@ -190,10 +190,9 @@ function readVersion(text: string | undefined): number | null {
 }
 
 function readPage({ cursor, limit = String(MAX_PAGE) }: Static<typeof listQuery>): TemplatePage {
-  const after = cursor === undefined ? null : (readId(cursor) ?? refuse('notId', 'cursor'))
-  const wanted = /^\d{1,9}$/.test(limit) ? Number(limit) : refuse('wrongValue', 'limit')
-  if (wanted < 1) refuse('tooLow', 'limit', '1')
-  if (wanted > MAX_PAGE) refuse('tooHigh', 'limit', String(MAX_PAGE))
+  const after = cursor === undefined ? null : (readId(cursor) ?? refuse('badCursor'))
+  const wanted = /^\d{1,9}$/.test(limit) ? Number(limit) : 0
+  if (wanted < 1 || wanted > MAX_PAGE) refuse('badLimit', String(MAX_PAGE))
   return { after, limit: wanted, bytes: PAGE_BYTES }
 }
 

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { decodePercent } from '../../domain/text/percent.js'
 import { openFolder } from './folder.js'
 import type { ObjectStore } from './object-store.js'
 import { openS3, type S3Place } from './s3.js'
@@ -38,20 +39,12 @@ function readFolder(url: URL): ObjectStoreSetting | null {
 /** From an http or https address with the keys as user and password. null: something is missing. */
 export function readS3Place(address: URL, region: string | null): S3Place | null {
   const { origin, pathname, search, hash, username, password } = address
-  const [accessKey, secretKey] = [username, password].map(decode)
-  const path = pathname.replace(/\/+$/, '').split('/').map(decode)
+  const [accessKey, secretKey] = [username, password].map(decodePercent)
+  const path = pathname.replace(/\/+$/, '').split('/').map(decodePercent)
   if (search !== '' || hash !== '' || path.length < 2 || path.includes(null) || !accessKey || !secretKey) return null
   // As the signature has them: a server need not know that two spellings are the same.
   const url = `${origin}${path.map(segment => encodeSegment(segment!)).join('/')}`
   return { url, name: `s3+${origin}${pathname}`, region: region || DEFAULT_REGION, accessKey, secretKey }
-}
-
-function decode(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
 }
 
 export const openObjectStore = (setting: ObjectStoreSetting): ObjectStore =>

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Carrier, SendError } from '../../../src/channels/provider.js'
+import type { Carrier } from '../../../src/channels/provider.js'
 import { cloudProvider, readCloudUrl } from '../../../src/channels/whatsapp/cloud.js'
 import type { WhatsappMessage } from '../../../src/channels/whatsapp/whatsapp-message.js'
+import { failureOf } from '../send-failure.js'
 import { whatsapp } from './messages.js'
 
 const never = new AbortController().signal
@@ -26,12 +27,6 @@ async function carrierThat(answers: RequestListener): Promise<{ carrier: Carrier
     server.closeAllConnections()
   })
   return { carrier: await carrierAt((server.address() as AddressInfo).port), connections: () => connections }
-}
-
-async function failureOf(trying: Promise<unknown>): Promise<SendError> {
-  const error = await trying.catch(error => error)
-  expect(error).toBeInstanceOf(SendError)
-  return error as SendError
 }
 
 const refusing = (status: number, body: object | string, headers: Record<string, string> = {}) =>

@@ -1,4 +1,5 @@
 import { expect, inject, test } from 'vitest'
+import { seeded } from '../../../simulator/random.js'
 import type { Json } from '../../../src/domain/evidence/canonical-json.js'
 import {
   type GradeContext,
@@ -12,7 +13,6 @@ import {
   labelSignal,
 } from '../../../src/domain/evidence/grade.js'
 import { robotSignals } from '../../../src/domain/recipient/robot.js'
-import { seeded } from '../../support/random.js'
 
 const SENDER = '203.0.113.7'
 const ELSEWHERE = '198.51.100.20'

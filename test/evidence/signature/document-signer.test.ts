@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seeded } from '../../../simulator/random.js'
 import { readCertificate } from '../../../src/evidence/signature/certificate-facts.js'
 import { signedAttributes, writeSignedData } from '../../../src/evidence/signature/cms-writing.js'
 import { SignatureFault } from '../../../src/evidence/signature/fault.js'
@@ -12,7 +13,6 @@ import { damagedPdf, expectVerdict } from '../../support/damaged-pdf.js'
 import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../../support/document-signing.js'
 import fc from '../../support/generated.js'
 import { needPrograms } from '../../support/needed-programs.js'
-import { seeded } from '../../support/random.js'
 import { typstPdf } from '../../support/typst.js'
 
 let signing: Signing

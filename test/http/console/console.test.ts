@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { reportHealth } from '../../../src/store/carrier/health.js'
@@ -155,11 +154,13 @@ test('the stream tells of a change, to those who may see it, and ends with the s
   // The reader starts from where things are when it comes to it.
   let id = ''
   await expect
-    .poll(async () => {
-      id = await accept()
-      await sleep(50)
-      return all.text.includes('event: change') && own.text.includes('event: change')
-    })
+    .poll(
+      async () => {
+        id = await accept()
+        return all.text.includes('event: change') && own.text.includes('event: change')
+      },
+      { interval: 50 },
+    )
     .toBe(true)
   id = await accept()
   await expect.poll(() => [all.text.includes(id), own.text.includes(id)]).toEqual([true, true])

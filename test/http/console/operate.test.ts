@@ -189,6 +189,24 @@ test('a sender decides about its own account alone, and the list goes on where a
   expect((await operator.get('/operations/deliveries?state=dead&cursor=nada')).status).toBe(400)
 })
 
+test('a channel or a status that does not exist is refused by the name of its place: a field of the body, or a parameter', async () => {
+  const hook = draft('https://127.0.0.1/avisos')
+  const item = { notification: crypto.randomUUID(), channel: 'fax' }
+  const lifted = { account: account.id, mode: 'live', channel: 'fax', recipient: 'ana@example.com' }
+  const stuckAfter = encodeURIComponent(`${item.notification} fax`)
+  const refusals: [answer: Promise<{ status: number; body: unknown }>, message: string][] = [
+    [operator.post('/webhooks', { ...hook, channels: ['sms', 'fax'] }), 'O campo channels[1] deve ser um destes valores: email'],
+    [operator.post('/webhooks', { ...hook, statuses: ['toString'] }), 'O campo statuses[0] deve ser um destes valores: '],
+    [operator.post('/operations/retry', { items: [item] }), 'O campo items[0].channel deve ser um destes valores: email'],
+    [operator.post('/operations/suppressions/remove', lifted), 'O campo channel deve ser um destes valores: email'],
+    [operator.get('/operations/suppressions?channel=fax'), 'O parâmetro channel deve ser um destes: email'],
+    [operator.get(`/operations/deliveries?state=dead&cursor=${stuckAfter}`), 'O parâmetro cursor deve ser'],
+    [operator.get(`/templates?account=${account.id}&channel=fax`), 'O parâmetro channel deve ser um destes: email'],
+  ]
+  for (const [answer, message] of refusals)
+    expect(await answer).toMatchObject({ status: 400, body: { message: expect.stringContaining(message) } })
+})
+
 test('suppressions are listed latest first, found by the contact, and lifted by an operator alone', async () => {
   const contact = (recipient: string, of = account.id) => ({ account: of, mode: 'live' as const, channel: 'email', recipient })
   for (let number = 0; number < 51; number++) await addSuppression(pool, contact(`p${number}@example.com`), 'opt-out')

@@ -1,6 +1,6 @@
 import { Tokenizer } from 'htmlparser2'
 import { hasLines, keepAmounts, tableDefaults } from '../../../domain/recipient/readable-content.js'
-import { SILENT_ELEMENTS } from '../../../domain/recipient/visible-content.js'
+import { SilentElements } from '../../../domain/recipient/visible-content.js'
 import { keepSafeRules, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
 /**
@@ -70,8 +70,8 @@ class Reader {
   #attributes = new Map<string, string>()
   #name = ''
   #value = ''
-  /** The open element that is left out with its content, and how many of its kind are open; a style sheet is kept aside. */
-  #silent = { tag: '', depth: 0 }
+  /** Left out with their content; a style sheet is kept aside. */
+  readonly #silent = new SilentElements()
 
   constructor(source: string) {
     this.#source = source
@@ -85,7 +85,7 @@ class Reader {
   ontext(start: number, end: number): void {
     const text = this.#source.slice(start, end)
     if (this.#silent.tag === 'style') this.#styles.push(text)
-    else if (this.#silent.depth === 0) this.#pieces.push(quoted(keepAmounts(text)))
+    else if (this.#silent.tag === null) this.#pieces.push(quoted(keepAmounts(text)))
   }
 
   onopentagname(start: number, end: number): void {
@@ -108,29 +108,25 @@ class Reader {
   }
 
   onopentagend(): void {
-    const tag = this.#tag
-    if (this.#silent.depth > 0) {
-      if (tag === this.#silent.tag) this.#silent.depth++
-    } else if (SILENT_ELEMENTS.has(tag)) this.#silent = { tag, depth: 1 }
-    else if (tag === 'body') this.#bodyAttributes ||= this.#writtenBody()
-    else if (ELEMENTS.has(tag)) this.#write(tag)
+    if (!this.#silent.open(this.#tag)) this.#begin(this.#tag)
   }
 
   onselfclosingtag(): void {
-    // Only in SVG and MathML, which are left out, does the slash mean anything.
-    if (!SILENT_ELEMENTS.has(this.#tag)) this.onopentagend()
+    if (!this.#silent.openAndClose(this.#tag)) this.#begin(this.#tag)
   }
 
   onclosetag(start: number, end: number): void {
     const tag = this.#source.slice(start, end).toLowerCase()
-    if (this.#silent.depth > 0) {
-      if (tag === this.#silent.tag && --this.#silent.depth === 0) this.#silent = { tag: '', depth: 0 }
-      return
-    }
+    if (this.#silent.close(tag)) return
     const place = this.#open.lastIndexOf(tag)
     // As in browsers, a stray end of an element outside a table does not end the table.
     if (place === -1 || (!TABLE.has(tag) && this.#open.slice(place).some(name => TABLE.has(name)))) return
     this.#closeDownTo(place)
+  }
+
+  #begin(tag: string): void {
+    if (tag === 'body') this.#bodyAttributes ||= this.#writtenBody()
+    else if (ELEMENTS.has(tag)) this.#write(tag)
   }
 
   #write(tag: string): void {

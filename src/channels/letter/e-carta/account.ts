@@ -38,7 +38,9 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
   if (url.username === '' || url.hostname === '') wrong('o e-Carta pede usuário e servidor')
   if (url.password === '' && privateKey === null) wrong('o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE')
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
-    throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
+    throw new OperatorError(
+      'LETTER_KEY_FILE não é uma chave SSH privada que se possa ler. Use uma chave OpenSSH ou PEM, sem senha.',
+    )
   }
   const path = readCredential(url.pathname, () => wrong('a pasta tem um % que não é um código; escreva-o como %25'))
   const folder = path.replace(/\/+$/, '') || '/'

@@ -4,8 +4,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
 import type { Exchanger, Lookup, MailResolver } from '../../../../src/channels/email/resolver.js'
 import { type MxOptions, mxProvider } from '../../../../src/channels/email/smtp/mx.js'
-import { type Carrier, SendError } from '../../../../src/channels/provider.js'
+import type { Carrier, SendError } from '../../../../src/channels/provider.js'
 import { selfSigned } from '../../../support/certificate.js'
+import { failureOf } from '../../send-failure.js'
 import { email } from '../messages.js'
 import { scriptedServer } from '../scripted-server.js'
 
@@ -26,15 +27,6 @@ async function carrier(port: number, resolver: MailResolver, options: Partial<Mx
   const opened: Carrier<EmailMessage> = await mxProvider({ resolver, signer: null, ...options }).open(url)
   onTestFinished(() => opened.close())
   return opened
-}
-
-async function failureOf(trying: Promise<unknown>): Promise<SendError> {
-  const error = await trying.then(
-    () => null,
-    error => error,
-  )
-  expect(error).toBeInstanceOf(SendError)
-  return error as SendError
 }
 
 const two = [

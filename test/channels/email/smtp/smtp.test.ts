@@ -6,8 +6,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
-import { type Carrier, SendError } from '../../../../src/channels/provider.js'
+import type { Carrier, SendError } from '../../../../src/channels/provider.js'
 import { selfSigned } from '../../../support/certificate.js'
+import { failureOf } from '../../send-failure.js'
 import { email } from '../messages.js'
 import { type Point, scriptedServer } from '../scripted-server.js'
 
@@ -17,15 +18,6 @@ async function carrier(url: string, options: Partial<SmtpOptions> = {}): Promise
   const opened = await smtpProvider({ signer: null, ...options }).open(new URL(url))
   onTestFinished(() => opened.close())
   return opened
-}
-
-async function failureOf(trying: Promise<unknown>): Promise<SendError> {
-  const error = await trying.then(
-    () => null,
-    error => error,
-  )
-  expect(error).toBeInstanceOf(SendError)
-  return error as SendError
 }
 
 interface Received {

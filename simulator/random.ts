@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32), so that a failing run can be repeated by its seed. */
+/** The mulberry32 generator: the same seed gives the same draws on every machine, so that a run can be repeated by its seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
