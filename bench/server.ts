@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { ACCEPT_LIMITS, acceptStore } from '../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../src/app/accept-store.js'
 import { buildApi } from '../src/app/api/api.js'
 import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/database/keys.js'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { SimulatedMessage } from '../../src/http/console/simulator-schema.js'
+import type { SimulatedMessage } from '../../src/http/console/simulator/simulator-schema.js'
 import { missingBrowser } from '../support/browser.js'
 import { type ConsoleDemo, openDemo } from '../support/console-browser.js'
 import { expectNothingRan, HOSTILE, HOSTILE_LINK, SIGN, watchHostile } from '../support/hostile.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept/accept.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { acceptStore } from '../../src/app/api/accept-store.js'
+import { acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { updateSequence, updateSettings } from '../../src/store/accounts/accounts.js'
 import { openPool } from '../../src/store/postgres.js'

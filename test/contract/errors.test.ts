@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { openPool } from '../../src/store/postgres.js'
 import { databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway.js'

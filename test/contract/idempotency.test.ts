@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/notification/notifications.js'

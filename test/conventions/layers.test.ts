@@ -32,6 +32,9 @@ const COMPOSES =
 /** Shared by the channels, and not a provider. */
 const isShared = (path: string): boolean => path.split('/').length === 3
 
+/** Two processes, which share what lies above their folders. */
+const isRole = (path: string, role: 'api' | 'worker'): boolean => path.startsWith(`src/app/${role}/`)
+
 /** Why one file may not import another, or null when it may. */
 function objection(from: string, to: string): string | null {
   const [here, there] = [roomOf(from), roomOf(to)]
@@ -41,6 +44,8 @@ function objection(from: string, to: string): string | null {
   if (there === 'simulator' && here !== 'simulator')
     return from === 'src/cli/program.ts' && to === 'simulator/main.ts' ? null : 'only the list of commands names the simulator'
   if (here === 'channels' && there === 'channels') return betweenChannels(from, to)
+  if (isRole(from, 'api') && isRole(to, 'worker')) return 'the api does not import the worker'
+  if (isRole(from, 'worker') && isRole(to, 'api')) return 'the worker does not import the api'
   if (here === there) return null
   if (floorOf(here) === 0 && floorOf(there) === 0) return null
   if (here === 'channels' && there === 'store' && !isShared(from) && !COMPOSES.test(from))
@@ -59,8 +64,8 @@ describe('imports', () => {
     const allowed = [
       ['src/main.ts', 'src/cli/program.ts'],
       ['src/cli/program.ts', 'simulator/main.ts'],
-      ['src/cli/start.ts', 'src/app/api/api.ts'],
-      ['src/cli/send.ts', 'client/client.ts'],
+      ['src/cli/installation/start.ts', 'src/app/api/api.ts'],
+      ['src/cli/sending/send.ts', 'client/client.ts'],
       ['src/app/api/api.ts', 'src/store/postgres.ts'],
       ['src/http/server.ts', 'src/engine/accept/accept.ts'],
       ['src/http/metrics/metrics.ts', 'src/store/postgres.ts'],
@@ -78,7 +83,9 @@ describe('imports', () => {
     ] as const
     const forbidden = [
       ['src/http/server.ts', 'src/app/config.ts'],
-      ['src/http/server.ts', 'src/cli/start.ts'],
+      ['src/http/server.ts', 'src/cli/installation/start.ts'],
+      ['src/app/api/api.ts', 'src/app/worker/lanes.ts'],
+      ['src/app/worker/worker.ts', 'src/app/api/api.ts'],
       ['src/app/api/api.ts', 'client/client.ts'],
       ['client/client.ts', 'src/domain/text/phone.ts'],
       ['src/engine/accept/accept.ts', 'src/http/errors.ts'],

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { acceptStore } from '../../src/app/api/accept-store.js'
+import { acceptStore } from '../../src/app/accept-store.js'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'

@@ -1,7 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept/accept.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/runtime/group-commit.js'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { ACCEPT_LIMITS } from '../../src/app/api/accept-store.js'
+import { ACCEPT_LIMITS } from '../../src/app/accept-store.js'
 import { readConfig } from '../../src/app/config.js'
 import { openLog } from '../../src/app/log.js'
 import { startWorker } from '../../src/app/worker/worker.js'

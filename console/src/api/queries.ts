@@ -1,13 +1,18 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { ComposeForm } from '../../../src/http/console/compose-schema.js'
+import type { Me } from '../../../src/http/console/access/sign-in-schema.js'
 import type { Installation } from '../../../src/http/console/installation-schema.js'
-import type { ShownNotification, Verification } from '../../../src/http/console/notification-schema.js'
-import type { NotificationsPage, NotificationsQuery } from '../../../src/http/console/notifications-schema.js'
-import type { Overview, OverviewQuery } from '../../../src/http/console/overview-schema.js'
-import type { Sequence } from '../../../src/http/console/sequence-schema.js'
-import type { Me } from '../../../src/http/console/sign-in-schema.js'
-import type { SimulatedInbox, SimulatedMessage, Simulator, SimulatorQuery } from '../../../src/http/console/simulator-schema.js'
-import type { TemplateDetail, TemplatesPage, TemplateVersionWire } from '../../../src/http/console/templates-schema.js'
+import type { ShownNotification, Verification } from '../../../src/http/console/notifications/notification-schema.js'
+import type { NotificationsPage, NotificationsQuery } from '../../../src/http/console/notifications/notifications-schema.js'
+import type { Overview, OverviewQuery } from '../../../src/http/console/operation/overview-schema.js'
+import type { ComposeForm } from '../../../src/http/console/sending/compose-schema.js'
+import type { Sequence } from '../../../src/http/console/sending/sequence-schema.js'
+import type { TemplateDetail, TemplatesPage, TemplateVersionWire } from '../../../src/http/console/sending/templates-schema.js'
+import type {
+  SimulatedInbox,
+  SimulatedMessage,
+  Simulator,
+  SimulatorQuery,
+} from '../../../src/http/console/simulator/simulator-schema.js'
 import type { OneAccount } from '../app/installation.js'
 import { api } from './client.js'
 

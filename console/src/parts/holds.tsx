@@ -1,4 +1,4 @@
-import type { Holds as Held } from '../../../src/http/console/holds-schema.js'
+import type { Holds as Held } from '../../../src/http/console/operation/holds-schema.js'
 import { useDates } from '../app/dates.js'
 import { useWords } from '../app/language.js'
 import { partWords } from './words.js'

@@ -2,10 +2,10 @@ import { identifyCarrier } from '../../channels/carrier-name.js'
 import type { ChannelRuntime, RuntimeContext } from '../../channels/channel-runtime.js'
 import { channelModules } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
-import type { CarrierOptions, ConfiguredCarrier } from '../../http/console/carriers.js'
+import type { CarrierOptions, ConfiguredCarrier } from '../../http/console/operation/carriers.js'
+import { readRate } from '../carrier-rate.js'
 import { loadProviders } from '../channels.js'
 import type { Config } from '../config.js'
-import { readRate } from '../worker/lanes.js'
 
 type Parts = Omit<RuntimeContext, 'config' | 'publicUrl'> & { options: Readonly<Record<Channel, object>> }
 

@@ -14,7 +14,7 @@ import type { Chore } from '../../runtime/chores.js'
 import { resolveTemplates } from '../../store/accounts/templates.js'
 import { createDueSignal } from '../../store/delivery/due-signal.js'
 import type { Pool } from '../../store/postgres.js'
-import { ACCEPT_LIMITS, acceptStore } from '../api/accept-store.js'
+import { ACCEPT_LIMITS, acceptStore } from '../accept-store.js'
 import type { Config } from '../config.js'
 
 export interface BulkWorkerParts {

@@ -12,7 +12,7 @@ import type { Pool } from '../../store/postgres.js'
 import { openOutbound } from '../../webhooks/outbound.js'
 import type { Config } from '../config.js'
 import type { Log } from '../log.js'
-import { targetRules } from './webhooks.js'
+import { targetRules } from '../webhook-rules.js'
 
 export interface EvidenceLogParts {
   config: Config

@@ -26,6 +26,7 @@ import {
 } from '../../store/delivery/claims.js'
 import type { IdMonths } from '../../store/months.js'
 import type { Pool } from '../../store/postgres.js'
+import { readRate } from '../carrier-rate.js'
 
 /** A channel with its carriers, from which its lanes are made. */
 export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'suppresses'> {
@@ -74,7 +75,6 @@ const HOUR = 60 * MINUTE
 /** A day of attempts: most outages end within minutes, some within hours. */
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 const SETTLE_MS = 10 * MINUTE
-const MAX_RATE = 10_000
 /** Simulated carriers are quick, and so are retries to them. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
 /** A simulated carrier's report may be late on a busy machine. A settle time that ends before the report would send the message twice. */
@@ -235,14 +235,4 @@ async function openLane<Message>(
     traceAttempt,
   })
   return lane as unknown as Lane<unknown>
-}
-
-/** The option that every carrier's URL has: messages per second. */
-export function readRate(url: URL, channel: Channel): number | null {
-  const text = url.searchParams.get('rate')
-  if (text === null) return null
-  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_RATE) return Number(text)
-  throw new OperatorError(
-    `${channel.toUpperCase()}_URL: rate deve ser um número inteiro de 1 a ${MAX_RATE} (mensagens por segundo).`,
-  )
 }

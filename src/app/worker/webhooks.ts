@@ -1,7 +1,4 @@
-import type { ChannelContract, DocumentUrl } from '../../channels/channel-contract.js'
 import type { Keys } from '../../domain/access/keys.js'
-import { isLoopbackHost, type TargetRules } from '../../domain/access/target-address.js'
-import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal } from '../../domain/errors.js'
 import { RETRY_PLAN, type RetryPlan } from '../../domain/webhook.js'
@@ -24,21 +21,7 @@ import { type PostOutcome, writeOutcomes } from '../../webhooks/outcome.js'
 import { renderBodies, type WebhookFormat } from '../../webhooks/payload.js'
 import type { Config } from '../config.js'
 import type { Log } from '../log.js'
-
-/** The status record in a webhook is the one that the channel's own lookup shows. */
-export const webhookFormat =
-  (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat =>
-  status =>
-    contracts.get(status.channel)!.status.from(status, documentUrl)
-
-/**
- * Loopback addresses are allowed on a developer's own machine only, which nobody else reaches and no real message leaves. Anywhere
- * else an account could read, through the answers to its webhooks, pages that other programs show to their own machine alone.
- */
-export const targetRules = ({ webhooks, simulator, hasCarriers, host, publicUrl }: Config): TargetRules => ({
-  allowed: webhooks.allowedRanges,
-  loopback: simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname),
-})
+import { targetRules } from '../webhook-rules.js'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { acceptStore } from '../../../src/app/api/accept-store.js'
+import { acceptStore } from '../../../src/app/accept-store.js'
 import { readConfig } from '../../../src/app/config.js'
 import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
 import { Refusal } from '../../../src/domain/errors.js'

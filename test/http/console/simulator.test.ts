@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../../src/app/process/demo.js'
 import { firstSend } from '../../../src/channels/first-send.js'
-import type { SimulatedInbox, SimulatedMessage, Simulator } from '../../../src/http/console/simulator-schema.js'
+import type { SimulatedInbox, SimulatedMessage, Simulator } from '../../../src/http/console/simulator/simulator-schema.js'
 import { type ConsoleClient, consoleClient } from '../../support/console.js'
 import { createAccount, gatewayForTest, testKeys } from '../../support/gateway.js'
 import { send } from '../../support/requests.js'

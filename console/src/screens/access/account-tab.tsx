@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import type { AccountDetails, ChangeSettings } from '../../../../src/http/console/accounts-schema.js'
+import type { AccountDetails, ChangeSettings } from '../../../../src/http/console/access/accounts-schema.js'
 import { api } from '../../api/client.js'
 import { useLanguage, useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'

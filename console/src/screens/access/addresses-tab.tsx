@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { MapPin } from 'lucide-react'
 import { useState } from 'react'
-import type { NewAddress } from '../../../../src/http/console/tokens-schema.js'
+import type { NewAddress } from '../../../../src/http/console/access/tokens-schema.js'
 import { api } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { Badge } from '../../parts/badge.js'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { ExternalLink } from 'lucide-react'
 import { useEffect, useState } from 'react'
-import type { AccountDetails } from '../../../../src/http/console/accounts-schema.js'
+import type { AccountDetails } from '../../../../src/http/console/access/accounts-schema.js'
 import { apiUrl } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { buttonClass } from '../../parts/button.js'

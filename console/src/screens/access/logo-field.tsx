@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
-import type { ChangeLogo } from '../../../../src/http/console/accounts-schema.js'
+import type { ChangeLogo } from '../../../../src/http/console/access/accounts-schema.js'
 import { api } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Ellipsis } from 'lucide-react'
 import { useState } from 'react'
-import type { Operators } from '../../../../src/http/console/operators-schema.js'
+import type { Operators } from '../../../../src/http/console/access/operators-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

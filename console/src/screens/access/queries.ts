@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { AccountDetails } from '../../../../src/http/console/accounts-schema.js'
-import type { AuditChain, AuditPage, Operators } from '../../../../src/http/console/operators-schema.js'
-import type { Addresses, TokensPage } from '../../../../src/http/console/tokens-schema.js'
+import type { AccountDetails } from '../../../../src/http/console/access/accounts-schema.js'
+import type { AuditChain, AuditPage, Operators } from '../../../../src/http/console/access/operators-schema.js'
+import type { Addresses, TokensPage } from '../../../../src/http/console/access/tokens-schema.js'
 import { api } from '../../api/client.js'
 
 export const accountDetails = (id: string) =>

@@ -5,7 +5,7 @@ import type {
   Invited,
   Operators,
   ChangeRole as Right,
-} from '../../../../src/http/console/operators-schema.js'
+} from '../../../../src/http/console/access/operators-schema.js'
 import { api } from '../../api/client.js'
 import { useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'

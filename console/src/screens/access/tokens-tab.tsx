@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
-import type { IssuedToken, NewToken, TokensPage } from '../../../../src/http/console/tokens-schema.js'
+import type { IssuedToken, NewToken, TokensPage } from '../../../../src/http/console/access/tokens-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

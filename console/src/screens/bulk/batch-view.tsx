@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Ban, Download, Pause, Play, Send } from 'lucide-react'
 import { useState } from 'react'
-import type { BatchDetail } from '../../../../src/http/console/bulk-schema.js'
+import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
 import { api, apiUrl } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation } from '../../app/installation.js'

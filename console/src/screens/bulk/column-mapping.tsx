@@ -1,4 +1,4 @@
-import type { BatchDetail } from '../../../../src/http/console/bulk-schema.js'
+import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
 import { useInstallation } from '../../app/installation.js'
 import { useLanguage, useWords } from '../../app/language.js'
 import { Select } from '../../parts/field.js'

@@ -1,5 +1,5 @@
-import type { BatchDetail } from '../../../../src/http/console/bulk-schema.js'
-import type { ComposeForm } from '../../../../src/http/console/compose-schema.js'
+import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
+import type { ComposeForm } from '../../../../src/http/console/sending/compose-schema.js'
 import { type Draft, toRequest } from '../new/request.js'
 
 /** The message of a batch, as the form has it. Files are for single sends. */

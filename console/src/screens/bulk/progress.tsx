@@ -1,4 +1,4 @@
-import type { BatchDetail } from '../../../../src/http/console/bulk-schema.js'
+import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { Card } from '../../parts/page.js'

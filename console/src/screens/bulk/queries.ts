@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { BatchDetail, BatchesPage, BatchesQuery } from '../../../../src/http/console/bulk-schema.js'
+import type { BatchDetail, BatchesPage, BatchesQuery } from '../../../../src/http/console/sending/bulk-schema.js'
 import { api } from '../../api/client.js'
 
 /** A batch moves without an event of the stream: while it does, it is asked for by itself. */

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { Layers } from 'lucide-react'
-import type { BatchRow } from '../../../../src/http/console/bulk-schema.js'
+import type { BatchRow } from '../../../../src/http/console/sending/bulk-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation, useOneAccount, useScope } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'

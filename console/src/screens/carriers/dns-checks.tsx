@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Globe } from 'lucide-react'
-import type { Setup, SetupRow } from '../../../../src/http/console/carriers-schema.js'
+import type { Setup, SetupRow } from '../../../../src/http/console/operation/carriers-schema.js'
 import { api } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { Badge, type Tone } from '../../parts/badge.js'

@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleCheck, RadioTower } from 'lucide-react'
-import type { CarrierRow, Carriers, CarrierTest, CarrierTested } from '../../../../src/http/console/carriers-schema.js'
+import type { CarrierRow, Carriers, CarrierTest, CarrierTested } from '../../../../src/http/console/operation/carriers-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation, useScope } from '../../app/installation.js'

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AcceptInvitation, InvitationAnswer, NewTotp } from '../../../../src/http/console/sign-in-schema.js'
+import type { AcceptInvitation, InvitationAnswer, NewTotp } from '../../../../src/http/console/access/sign-in-schema.js'
 import { api } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'

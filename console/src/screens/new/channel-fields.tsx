@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import type { ComposeField, ComposeForm } from '../../../../src/http/console/compose-schema.js'
+import type { ComposeField, ComposeForm } from '../../../../src/http/console/sending/compose-schema.js'
 import { templates } from '../../api/queries.js'
 import { useOneAccount } from '../../app/installation.js'
 import { useLanguage, useWords } from '../../app/language.js'

@@ -1,6 +1,6 @@
 import { Link2, Square, Volume2 } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
-import type { Preview, ShownMessage } from '../../../../src/http/console/compose-schema.js'
+import type { Preview, ShownMessage } from '../../../../src/http/console/sending/compose-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { Button, buttonClass } from '../../parts/button.js'

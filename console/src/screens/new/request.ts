@@ -1,4 +1,4 @@
-import type { ComposeForm } from '../../../../src/http/console/compose-schema.js'
+import type { ComposeForm } from '../../../../src/http/console/sending/compose-schema.js'
 
 /** `size`: what a person sees of it. */
 export interface Attachment {

@@ -1,6 +1,6 @@
 import { Download, Paperclip } from 'lucide-react'
 import { useState } from 'react'
-import type { SentCopy, ShownNotification } from '../../../../src/http/console/notification-schema.js'
+import type { SentCopy, ShownNotification } from '../../../../src/http/console/notifications/notification-schema.js'
 import { apiUrl } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Decision, DecisionBody } from '../../../../src/http/console/notification-schema.js'
+import type { Decision, DecisionBody } from '../../../../src/http/console/notifications/notification-schema.js'
 import { api } from '../../api/client.js'
 import { notification } from '../../api/queries.js'
 import { useWords } from '../../app/language.js'

@@ -1,4 +1,4 @@
-import type { Decision, Lane } from '../../../../src/http/console/notification-schema.js'
+import type { Decision, Lane } from '../../../../src/http/console/notifications/notification-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { Badge } from '../../parts/badge.js'

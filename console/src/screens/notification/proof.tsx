@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleCheck, CircleDashed, CircleX, Download, RefreshCw, ShieldCheck } from 'lucide-react'
-import type { ShownNotification, VerifiedFile } from '../../../../src/http/console/notification-schema.js'
+import type { ShownNotification, VerifiedFile } from '../../../../src/http/console/notifications/notification-schema.js'
 import { apiUrl } from '../../api/client.js'
 import { verification } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Flag } from 'lucide-react'
-import type { ShownNotification } from '../../../../src/http/console/notification-schema.js'
+import type { ShownNotification } from '../../../../src/http/console/notifications/notification-schema.js'
 import { notification, notificationStatus } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

@@ -1,5 +1,5 @@
 import type { CSSProperties } from 'react'
-import type { LaneEvent, ShownNotification } from '../../../../src/http/console/notification-schema.js'
+import type { LaneEvent, ShownNotification } from '../../../../src/http/console/notifications/notification-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import type { Tone } from '../../parts/badge.js'

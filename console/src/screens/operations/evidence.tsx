@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Evidence } from '../../../../src/http/console/operations-schema.js'
+import type { Evidence } from '../../../../src/http/console/operation/operations-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

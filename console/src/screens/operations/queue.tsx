@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Inbox } from 'lucide-react'
-import type { Load } from '../../../../src/http/console/operations-schema.js'
+import type { Load } from '../../../../src/http/console/operation/operations-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useScope } from '../../app/installation.js'

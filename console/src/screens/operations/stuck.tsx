@@ -2,7 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery, useMutation, 
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleCheck, RotateCcw } from 'lucide-react'
 import { useState } from 'react'
-import type { Decided, StuckPage, StuckQuery, StuckRow } from '../../../../src/http/console/operations-schema.js'
+import type { Decided, StuckPage, StuckQuery, StuckRow } from '../../../../src/http/console/operation/operations-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation, useScope } from '../../app/installation.js'

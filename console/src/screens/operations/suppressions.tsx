@@ -7,7 +7,7 @@ import type {
   SuppressionRow,
   SuppressionsPage,
   SuppressionsQuery,
-} from '../../../../src/http/console/operations-schema.js'
+} from '../../../../src/http/console/operation/operations-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation, useScope } from '../../app/installation.js'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { Overview } from '../../../../src/http/console/overview-schema.js'
+import type { Overview } from '../../../../src/http/console/operation/overview-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { Badge, type Tone } from '../../parts/badge.js'

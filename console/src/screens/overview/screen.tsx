@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { PenLine } from 'lucide-react'
-import type { Overview, OverviewQuery } from '../../../../src/http/console/overview-schema.js'
+import type { Overview, OverviewQuery } from '../../../../src/http/console/operation/overview-schema.js'
 import { overview } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
 import { useScope } from '../../app/installation.js'

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../src/http/console/overview-schema.js'
+import type { Overview } from '../../../../src/http/console/operation/overview-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { ChannelName } from '../../parts/channel.js'

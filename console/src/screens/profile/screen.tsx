@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ChangePassword, Me, NewTotp, SetTotp } from '../../../../src/http/console/sign-in-schema.js'
+import type { ChangePassword, Me, NewTotp, SetTotp } from '../../../../src/http/console/access/sign-in-schema.js'
 import { api } from '../../api/client.js'
 import { me } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'

@@ -1,6 +1,6 @@
 import { ArrowDown, ArrowUp, CircleCheck, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import type { SequenceStepWire } from '../../../../src/http/console/sequence-schema.js'
+import type { SequenceStepWire } from '../../../../src/http/console/sending/sequence-schema.js'
 import { useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
 import { IconButton } from '../../parts/button.js'

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Waypoints } from 'lucide-react'
 import { useState } from 'react'
-import type { Sequence, SequenceStepWire, SetSequence } from '../../../../src/http/console/sequence-schema.js'
+import type { Sequence, SequenceStepWire, SetSequence } from '../../../../src/http/console/sending/sequence-schema.js'
 import { api, withQuery } from '../../api/client.js'
 import { sequence as sequenceQuery } from '../../api/queries.js'
 import { type OneAccount, useInstallation, useOneAccount } from '../../app/installation.js'

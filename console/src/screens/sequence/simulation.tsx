@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { SequenceStepWire, SimulateBody, Simulated } from '../../../../src/http/console/sequence-schema.js'
+import type { SequenceStepWire, SimulateBody, Simulated } from '../../../../src/http/console/sending/sequence-schema.js'
 import { api, withQuery } from '../../api/client.js'
 import { type OneAccount, useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { SignedInAnswer, SignIn as SignInBody } from '../../../../src/http/console/sign-in-schema.js'
+import type { SignedInAnswer, SignIn as SignInBody } from '../../../../src/http/console/access/sign-in-schema.js'
 import { api } from '../../api/client.js'
 import { useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'

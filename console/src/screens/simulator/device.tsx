@@ -1,5 +1,5 @@
 import { Download, Paperclip } from 'lucide-react'
-import type { SimulatedMessage } from '../../../../src/http/console/simulator-schema.js'
+import type { SimulatedMessage } from '../../../../src/http/console/simulator/simulator-schema.js'
 import { apiUrl } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

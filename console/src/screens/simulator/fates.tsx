@@ -1,5 +1,5 @@
 import { Star } from 'lucide-react'
-import type { SimulatedChannel } from '../../../../src/http/console/simulator-schema.js'
+import type { SimulatedChannel } from '../../../../src/http/console/simulator/simulator-schema.js'
 import { useWords } from '../../app/language.js'
 import { ChannelName, useChannel } from '../../parts/channel.js'
 import { CopyButton } from '../../parts/copy-button.js'

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Fault, SetFaults, SimulatedChannel } from '../../../../src/http/console/simulator-schema.js'
+import type { Fault, SetFaults, SimulatedChannel } from '../../../../src/http/console/simulator/simulator-schema.js'
 import { api } from '../../api/client.js'
 import { simulator } from '../../api/queries.js'
 import { useInstallation } from '../../app/installation.js'

@@ -8,7 +8,7 @@ import type {
   TemplatePreview,
   TemplatePreviewBody,
   Variable,
-} from '../../../../src/http/console/templates-schema.js'
+} from '../../../../src/http/console/sending/templates-schema.js'
 import { api, withQuery } from '../../api/client.js'
 import { template as templateQuery } from '../../api/queries.js'
 import { type OneAccount, useInstallation } from '../../app/installation.js'

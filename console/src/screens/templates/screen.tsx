@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { FileText, Plus } from 'lucide-react'
-import type { TemplateRow } from '../../../../src/http/console/templates-schema.js'
+import type { TemplateRow } from '../../../../src/http/console/sending/templates-schema.js'
 import { templates } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation, useOneAccount } from '../../app/installation.js'

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { TemplateDetail } from '../../../../src/http/console/templates-schema.js'
+import type { TemplateDetail } from '../../../../src/http/console/sending/templates-schema.js'
 import { templateVersion } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
 import type { OneAccount } from '../../app/installation.js'

@@ -1,6 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import type { NewWebhook, Webhook, WebhookChanges, WebhookSecret } from '../../../../src/http/console/webhooks-schema.js'
+import type {
+  NewWebhook,
+  Webhook,
+  WebhookChanges,
+  WebhookSecret,
+} from '../../../../src/http/console/operation/webhooks-schema.js'
 import { api } from '../../api/client.js'
 import { useInstallation, useScope } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'

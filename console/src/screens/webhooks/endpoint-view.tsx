@@ -8,7 +8,7 @@ import type {
   Webhook,
   WebhookAttempt,
   WebhookSecret,
-} from '../../../../src/http/console/webhooks-schema.js'
+} from '../../../../src/http/console/operation/webhooks-schema.js'
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'

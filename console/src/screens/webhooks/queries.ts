@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { AttemptsPage, Webhooks, WebhooksQuery } from '../../../../src/http/console/webhooks-schema.js'
+import type { AttemptsPage, Webhooks, WebhooksQuery } from '../../../../src/http/console/operation/webhooks-schema.js'
 import { api } from '../../api/client.js'
 
 export const webhooks = (scope: WebhooksQuery) =>

@@ -1,4 +1,4 @@
-import type { WebhookSecret } from '../../../../src/http/console/webhooks-schema.js'
+import type { WebhookSecret } from '../../../../src/http/console/operation/webhooks-schema.js'
 import { useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'
 import { CopyButton } from '../../parts/copy-button.js'
