@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ThreadPool, type ThreadPoolOptions } from '../../src/runtime/thread-pool.js'
 import { FILE, PURPOSE, type Question } from './thread-answers.js'
+import { silence } from './thread-silence.js'
 
 function open(options: Partial<ThreadPoolOptions> = {}): ThreadPool<Question, unknown> {
   const pool = new ThreadPool<Question, unknown>({ file: FILE, purpose: PURPOSE, threads: 1, ...options })
@@ -40,8 +41,7 @@ test('an answer that takes too long fails alone; the questions behind it are ans
 test('a thread that never starts fails its question after a while, and the next question opens another', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
-  // This file answers no questions, so a thread that runs it never says that it is ready.
-  const pool = open({ file: new URL('thread-silence.js', FILE).href })
+  const pool = open(silence)
   const [first, second] = [pool.ask({ double: 1 }), pool.ask({ double: 2 })].map(asked =>
     expect(asked).rejects.toMatchObject({ name: 'OutOfTime' }),
   )
