@@ -18,7 +18,7 @@ const CONTRACT = ['/gw/email', 'Email sem status!']
 const withoutContract = (text: string): string => CONTRACT.reduce((rest, words) => rest.replaceAll(words, ''), text)
 
 /** Here the word is the address by which a person signs in to the console. Every other name of a channel stays forbidden. */
-const PEOPLE = /^src\/((store|engine|http)\/console\/|domain\/access\/(operator|totp)\.ts|cli\/(operator|heads)\.ts)/
+const PEOPLE = /^src\/((store|engine|http)\/console\/|domain\/access\/(operator|totp)\.ts|cli\/(accounts\/operator|heads)\.ts)/
 const withoutPeople = (path: string, text: string): string => (PEOPLE.test(path) ? text.replace(/\bemail\b/g, '') : text)
 
 const namesIn = (text: string): string[] => withoutContract(withoutComments(text)).match(NAMED) ?? []
