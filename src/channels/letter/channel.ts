@@ -5,7 +5,7 @@ import type { ChannelConfig, Environment } from '../channel-config.js'
 import type { DocumentRoute } from '../channel-contract.js'
 import type { ProviderTable } from '../provider-module.js'
 import { listLetterFiles } from './letter-store.js'
-import { abandonPlace } from './lot-store.js'
+import { abandonPlace, skipRestoredLots } from './lot-store.js'
 import { readSenderAddress } from './postal-address.js'
 
 export interface LetterSettings {
@@ -85,6 +85,7 @@ export const letter: ChannelModule<LetterConfig> = {
   listPersonalFiles: listLetterFiles,
   // A letter must not leave with a lot that still waits after a person decided about it.
   beforeOperatorDecision: abandonPlace,
+  onRestored: skipRestoredLots,
   documents: [proofDocument],
   demo: {
     template: {

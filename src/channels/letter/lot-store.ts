@@ -162,3 +162,21 @@ export function startLotsAt(pool: Pool, first: number): Promise<void> {
     )
   })
 }
+
+/** Seconds since this moment number the lots after a restoration; they stay within nine digits until 2057. */
+const RESTORED_SINCE = '2026-01-01T00:00:00Z'
+const RESTORED_SKIP = 100_000
+
+/**
+ * The database is an older copy: lots were uploaded since under numbers that it does not know, and the returns of those lots must not be
+ * recorded for other letters. The time makes a second restoration of the same copy skip the numbers used after the first one.
+ */
+export async function skipRestoredLots(db: Queryable): Promise<void> {
+  await run(db, 'lock table letter_lot in share row exclusive mode')
+  await run(
+    db,
+    `select setval('letter_lot_lot_seq', greatest(last_value + $1::bigint, extract(epoch from now() - $2::timestamptz)::bigint))
+     from letter_lot_lot_seq`,
+    [RESTORED_SKIP, RESTORED_SINCE],
+  )
+}

@@ -5,6 +5,7 @@ import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError
 import type { ProviderModule } from '../provider-module.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
+import { type HeldRecording, holdRecording, offerHeldRecordings } from './held-recordings.js'
 import { callContent, type VoiceMessage } from './voice-message.js'
 
 export interface SipOptions {
@@ -59,6 +60,8 @@ export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMes
     const trunk = { ...readTrunk(url), ...(ringMs === undefined ? {} : { ringMs }) }
     requirePrograms()
     await removeStaleFolders()
+    // Not awaited, because calls can be made before the database takes the recordings of earlier ones.
+    offerHeldRecordings(trunkOf(trunk), recording => onEvents([fileOf(recording)])).catch(() => {})
     return openTrunk(trunk, onEvents)
   },
 })
@@ -83,12 +86,14 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
       try {
         if (signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
         const end = await call(phone, message, trunk, signal)
-        const receipt = await reportOutcome(message, end, speech.greetingSeconds, onEvents)
         await phone.stop()
-        const bytes = end.establishedAt && (await phone.readRecording())
-        const of = { ours: message.reference }
-        if (bytes !== null)
-          await onEvents([{ kind: 'file', of, id: message.reference, seconds: Math.round(spokenSeconds(end)), bytes }])
+        const bytes = end.establishedAt && (await phone.readRecording().catch(() => null))
+        const recording = bytes && { reference: message.reference, seconds: Math.round(spokenSeconds(end)), bytes }
+        // Held before the report, which fails where the database is gone for long.
+        const release = recording && (await holdRecording(trunkOf(trunk), recording))
+        const receipt = await reportOutcome(message, end, speech.greetingSeconds, onEvents)
+        if (recording !== null) await onEvents([fileOf(recording)])
+        await release?.()
         return receipt
       } catch (cause) {
         // The call was made, so a later failure must not cause a second call.
@@ -104,6 +109,16 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
     },
   }
 }
+
+const fileOf = ({ reference, seconds, bytes }: HeldRecording): CarrierEvent => ({
+  kind: 'file',
+  of: { ours: reference },
+  id: reference,
+  seconds,
+  bytes,
+})
+
+const trunkOf = ({ user, host }: Trunk): string => `${user}@${host}`
 
 async function createSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
   if (script.key)

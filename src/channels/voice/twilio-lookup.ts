@@ -43,7 +43,7 @@ export async function findCall(
   signal: AbortSignal,
 ): Promise<Found> {
   const read = reader(http, signal)
-  const recent = (await listCalls(read, own, to)).filter(call => mayBeOf(reference, call))
+  const recent = await listCalls(read, own, to, reference)
   // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
   const known = await findKnown(recent.map(call => String(call.sid)))
@@ -57,13 +57,21 @@ export async function findCall(
   return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
-/** The calls to this number from ours, newest first. */
-async function listCalls(read: Reader, account: TwilioAccount, to: string): Promise<ListedCall[]> {
+/** The calls to this number from ours that may be of the reference. */
+async function listCalls(read: Reader, account: TwilioAccount, to: string, reference: string): Promise<ListedCall[]> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
   const { calls } = (await read(account, `Calls.json?${query}`)) ?? {}
   if (!Array.isArray(calls)) throw unanswered()
-  if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
-  return calls
+  if (calls.length >= PAGE && !reachesBack(calls, reference))
+    throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
+  return calls.filter(call => mayBeOf(reference, call))
+}
+
+/** Whether a full page, newest first, holds every call that may be of the reference: the calls that it leaves out are older than its last. */
+function reachesBack(calls: readonly ListedCall[], reference: string): boolean {
+  const times = calls.map(({ date_created }) => Date.parse(String(date_created)))
+  const isNewestFirst = times.every((time, place) => place === 0 || time <= times[place - 1]!)
+  return isNewestFirst && !mayBeOf(reference, calls.at(-1)!)
 }
 
 /** Asks for the result of a call by the carrier's name for it. `over`: nothing more will follow. */

@@ -10,6 +10,8 @@ import { storableValue } from '../../domain/text/text.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
 import { type CarrierReference, findAttempts, findReference, findUnknownTo } from '../../store/carrier/references.js'
 import { isConflict, type Pool } from '../../store/postgres.js'
+import { engineTiming } from '../timing.js'
+import { retryWhileUnavailable } from './recorder.js'
 import { takeReply } from './replies.js'
 import { onlyTagged, readOwnReference, toChange } from './reports.js'
 
@@ -36,12 +38,21 @@ export async function takeCarrierEvents(
   events: readonly CarrierEvent[],
   parts: CarrierEventParts,
 ): Promise<boolean> {
-  const outcomes = await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, storableValue(event), parts))))
+  const outcomes = await Promise.all(
+    events.map(event => takeRepeated(event, () => takeEvent(source, storableValue(event), parts))),
+  )
   for (const [place, outcome] of outcomes.entries()) {
     if (outcome === 'foreign') parts.onForeign(source, events[place]!.kind)
     if (outcome === 'unmatched') parts.onUnmatched(source, events[place]!.kind)
   }
   return !outcomes.includes('foreign')
+}
+
+/** No carrier has the bytes that come with an event: they are taken again while the database is unavailable. A carrier repeats the others. */
+function takeRepeated<T>(event: CarrierEvent, take: () => Promise<T>): Promise<T> {
+  const takeOnce = (): Promise<T> => withoutConflict(take)
+  const isOnlyCopy = event.kind === 'file' && event.bytes !== undefined
+  return isOnlyCopy ? retryWhileUnavailable(takeOnce, engineTiming, () => true) : takeOnce()
 }
 
 const MAX_TRIES = 4

@@ -27,6 +27,10 @@ export const UNANSWERED_AGAIN =
   'A operadora não confirmou se recebeu este envio, nem depois de ele ser repetido. Uma pessoa precisa conferir.'
 const UNANSWERED_LAST = 'A operadora não confirmou se recebeu este envio, e era a última tentativa. Uma pessoa precisa conferir.'
 const CANNOT_BE_ASKED = 'A operadora não confirmou se recebeu este envio e não há como consultá-la. Uma pessoa precisa conferir.'
+const NOT_FOUND_OUT =
+  'Em 24 horas, a consulta à operadora não esclareceu se ela recebeu este envio. O aviso dela ainda pode chegar e esclarecer; sem ele, uma pessoa precisa conferir.'
+/** How long a carrier is asked about an unknown outcome before it is left to a person. */
+const LONGEST_LOOKUP_MS = 24 * 3_600_000
 /** How often a message of unknown outcome is sent again to a safe carrier before it is left to a person. */
 export const MAX_RESENDS = 2
 
@@ -57,7 +61,11 @@ export async function resolveOutcome(
   }
   if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return { unresolved: CANNOT_BE_ASKED }
   const found = await ask(carrier.find.bind(carrier), outcome, provider.timeoutMs, stop)
-  if (found === null) return 'later'
+  if (found === null) {
+    // A question that was called off because this worker stops says nothing of the carrier.
+    const isOver = outcome.unknownForMs >= LONGEST_LOOKUP_MS && !stop.aborted
+    return isOver ? { unresolved: NOT_FOUND_OUT } : 'later'
+  }
   if (found !== 'unknown') {
     const { references, answer } = found
     return conclude(parts, outcome, takenFact(outcome.channel), { answer, resolved: true }, namesOf(identity, references))

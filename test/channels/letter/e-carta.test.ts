@@ -1,6 +1,13 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
+import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
+import type { CarrierEvent } from '../../../src/channels/provider.js'
 import { databaseForTest } from '../../support/database.js'
 import { letterTo } from './letters.js'
+import { type SftpPost, startSftpPost } from './sftp-post.js'
 import { eCartaSubject } from './subjects.js'
 
 test('a letter that failed is not uploaded with the others of its lot', async () => {
@@ -15,4 +22,61 @@ test('a letter that failed is not uploaded with the others of its lot', async ()
   post.behave('accept')
   await carrier.send(tried, AbortSignal.timeout(15_000))
   expect(post.taken()).toEqual([Buffer.from(tried.pdf).toString()])
+})
+
+/** Polls the returns of a post once a second. */
+async function pollReturns(post: SftpPost): Promise<{ told: CarrierEvent[]; errors: string[] }> {
+  const { pool } = await databaseForTest()
+  const [told, errors]: [CarrierEvent[], string[]] = [[], []]
+  const provider = eCartaProvider({
+    journal: createLotJournal(pool, E_CARTA),
+    privateKey: null,
+    onEvents: async events => void told.push(...events),
+    onReceipt: async () => {},
+    onError: (error, about) => void errors.push(`${about}: ${(error as Error).message}`),
+  })
+  const url = post.url()
+  url.searchParams.set('retornos', '1')
+  const carrier = await provider.open(url)
+  onTestFinished(() => carrier.close())
+  return { told, errors }
+}
+
+const putReturn = ({ folder }: SftpPost, lot: number, text = `2|1|${lot}|AA473124829BR|15/11/2026 10:00:00\r\n`): void =>
+  writeFileSync(join(folder, 'retorno', `e-Carta_1_${lot}_Recibo.txt`), text)
+const filesIn = ({ folder }: SftpPost, name: string): string[] => readdirSync(join(folder, name)).sort()
+
+test('without a folder for returns that were read, every poll says once how to cure it, and goes on once it is there', async () => {
+  const post = await startSftpPost()
+  rmSync(join(post.folder, 'lidos'), { recursive: true })
+  for (const lot of [8, 9]) putReturn(post, lot)
+  const { told, errors } = await pollReturns(post)
+  await expect.poll(() => errors.length, { timeout: 10_000 }).toBeGreaterThan(0)
+  expect(told).toHaveLength(2 * errors.length)
+  expect(errors[0]).toMatch(
+    /^2 returns of e-Carta stay in .*\/retorno .*: the folder .*\/lidos is missing on the server: create it/,
+  )
+  mkdirSync(join(post.folder, 'lidos'))
+  await expect.poll(() => filesIn(post, 'retorno'), { timeout: 10_000 }).toEqual([])
+  expect(filesIn(post, 'lidos')).toEqual(['e-Carta_1_8_Recibo.txt', 'e-Carta_1_9_Recibo.txt'])
+})
+
+test('a return with a name that was read before is put beside the first one, and is told once', async () => {
+  const post = await startSftpPost()
+  const before = join(post.folder, 'lidos', 'e-Carta_1_9_Recibo.txt')
+  writeFileSync(before, 'the first one')
+  const text = '2|1|9|AA473124829BR|15/11/2026 10:00:00\r\n'
+  putReturn(post, 9, text)
+  const { told, errors } = await pollReturns(post)
+  await expect.poll(() => filesIn(post, 'retorno'), { timeout: 10_000 }).toEqual([])
+  const hash = createHash('sha256').update(text).digest('hex')
+  const both = ['e-Carta_1_9_Recibo.txt', `e-Carta_1_9_Recibo_${hash}.txt`]
+  expect(filesIn(post, 'lidos')).toEqual(both)
+  expect(readFileSync(before, 'utf8')).toBe('the first one')
+  expect(told).toHaveLength(1)
+  // The same file once more.
+  putReturn(post, 9, text)
+  await expect.poll(() => filesIn(post, 'retorno'), { timeout: 10_000 }).toEqual([])
+  expect(filesIn(post, 'lidos')).toEqual(both)
+  expect(errors).toEqual([])
 })

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { CarrierFile } from '../../../src/channels/provider.js'
 import { voice } from '../../../src/channels/voice/channel.js'
 import { endRecordings, takeRecording } from '../../../src/channels/voice/recordings.js'
 import type { Recorder } from '../../../src/domain/delivery/change.js'
+import { StoreUnavailable } from '../../../src/domain/errors.js'
+import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { deleteUnusedBlobs, dropBlobs } from '../../../src/store/files/blobs.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { attemptBy, sourceOf, UNHEARD } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
 import { errorBody, request, send, validSend } from '../../support/requests.js'
@@ -100,4 +104,28 @@ test('more than one batch of them go in one run', async () => {
   await ageBlobs()
   await endRecordings({ pool: database.pool, dropBlobs: hashes => dropBlobs(database.pool, voice.blobUses!, hashes) }, DAYS)
   expect((await blobs()).filter(text => text.startsWith('muitas'))).toEqual([])
+})
+
+test('a database that is gone for a moment costs no recording that came with its bytes', async () => {
+  const body = { ...validSend, to: undefined, voz: { number: '11987654321' } }
+  const { idEmail: id } = (await send(gateway.url, account.token, body)).body as { idEmail: string }
+  await attemptBy(database.pool, id, 'voice', 'sip')
+  let losses = 0
+  const pool = new Proxy(database.pool, {
+    get(target, member) {
+      const value = Reflect.get(target, member)
+      if (member !== 'query' || losses === 2) return typeof value === 'function' ? value.bind(target) : value
+      losses++
+      return () => Promise.reject(new StoreUnavailable(new Error('gone')))
+    },
+  })
+  const take = (event: CarrierFile): Promise<boolean> =>
+    takeCarrierEvents(sourceOf('voice', 'sip'), [event], { pool, clock: Date.now, recorder, ...UNHEARD })
+  const told = { kind: 'file', of: { ours: `${id}.voice.1` }, id: `r-${id}`, seconds: 3 } as const
+  // The carrier has the bytes of this one, and repeats its callback.
+  await expect(take(told)).rejects.toThrow(StoreUnavailable)
+  expect(losses).toBe(1)
+  expect(await take({ ...told, bytes: Buffer.from('única') })).toBe(true)
+  expect(losses).toBe(2)
+  expect(await blobs()).toContain('única')
 })

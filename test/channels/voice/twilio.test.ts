@@ -160,6 +160,16 @@ describe('a call whose answer was lost', () => {
     expect(await find([made('CA1', today)], ['CA1'])).toBe('unknown')
   })
 
+  test('is found among any number of calls that are older than its notification', async () => {
+    const history = Array.from({ length: 99 }, (_, n) => made(`CB${n}`, before))
+    expect(await find([made('CA1', today), ...history])).toMatchObject({ references: ['CA1'] })
+    expect(await find([made('CB99', before), ...history])).toBe('unknown')
+    // A carrier that lists the oldest first may have left out the one.
+    const oldest = made('CB99', 'Sun, 01 Jan 2023 12:00:00 +0000')
+    await expect(find([oldest, ...history])).rejects.toThrow('ligações demais')
+    await expect(find([...history, made('CA1', today)])).rejects.toThrow('ligações demais')
+  })
+
   test.each([
     ['busy', [{ type: 'again', delayMs: 60_000, reason: 'O número estava ocupado.' }]],
     ['failed', [{ type: 'failed', failure: 'rejected' }]],

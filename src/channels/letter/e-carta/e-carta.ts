@@ -1,4 +1,5 @@
 import type { SentContent } from '../../../domain/delivery/sent-content.js'
+import { sha256 } from '../../../domain/evidence/evidence.js'
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { type Carrier, type CarrierEvent, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
 import type { ProviderModule } from '../../provider-module.js'
@@ -8,7 +9,7 @@ import { type ECartaAccount, readECartaAccount } from './account.js'
 import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
 import type { LotJournal, LotPlace } from './lot-journal.js'
 import { findLot, LotNumberTaken, uploadLot } from './lots.js'
-import { withSftp } from './sftp.js'
+import { type Sftp, withSftp } from './sftp.js'
 
 export interface ECartaOptions {
   journal: LotJournal
@@ -226,20 +227,42 @@ class ECarta implements Carrier<LetterMessage> {
   /** A return file is moved away only after its events are committed. Reading a file twice changes nothing. */
   async #fetchReturns(): Promise<void> {
     const { sftp, returns, done, matrix } = this.#account
+    const { onEvents, onReceipt, onError } = this.#options
+    let stayed = 0
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RETURNS_TIMEOUT_MS)])
     await withSftp(sftp, signal, async session => {
       const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
       for (const name of names) {
         try {
-          const { reports, receipts } = readReturn(name, await session.read(`${returns}/${name}`))
-          await this.#options.onEvents(reports)
-          for (const { name: letter, type, bytes } of receipts) await this.#options.onReceipt(letter, { type, bytes })
-          await session.move(`${returns}/${name}`, `${done}/${name}`)
+          const file = await session.read(`${returns}/${name}`)
+          const { reports, receipts } = readReturn(name, file)
+          await onEvents(reports)
+          for (const { name: letter, type, bytes } of receipts) await onReceipt(letter, { type, bytes })
+          if (!(await this.#putAway(session, name, file))) stayed++
         } catch (error) {
-          this.#options.onError(error, `return ${name} of e-Carta`)
+          onError(error, `return ${name} of e-Carta`)
         }
       }
     })
+    if (stayed > 0) {
+      const cure = `the folder ${done} is missing on the server: create it, or set lidos= in LETTER_URL`
+      onError(new Error(cure), `${stayed} returns of e-Carta stay in ${returns} and are read again and again`)
+    }
+  }
+
+  /** Moves a return file that was read. A name that is taken already gets the hash of the file. false: there is no folder for it. */
+  async #putAway(session: Sftp, name: string, file: Uint8Array): Promise<boolean> {
+    const { returns, done } = this.#account
+    const from = `${returns}/${name}`
+    const hashed = name.replace(/\.\w+$/, extension => `_${sha256(file)}${extension}`)
+    const isTaken = (await session.size(`${done}/${name}`)) !== null
+    // The same content was put away under this name before.
+    if (isTaken && (await session.size(`${done}/${hashed}`)) !== null) await session.remove(from)
+    else if (!(await session.move(from, `${done}/${isTaken ? hashed : name}`))) {
+      // Another worker may have moved it meanwhile.
+      return (await session.size(from)) === null
+    }
+    return true
   }
 }
 

@@ -61,7 +61,7 @@ function wrap(session: SFTPWrapper) {
     write: (path: string, bytes: Uint8Array) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
     /** null: there is no such file. */
     size: async (path: string) => (await nullIfMissing(call<{ size: number }>(done => session.stat(path, done))))?.size ?? null,
-    /** Fails when the target exists. false: there is no such file. */
+    /** Fails when the target exists. false: there is no such file, or no folder for the target. */
     move: async (from: string, to: string) =>
       (await nullIfMissing(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
     remove: (path: string) => call<void>(done => session.unlink(path, done)),
