@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError } from '../../../src/channels/provider.js'
 import { type SmppOptions, smpp, smppProvider } from '../../../src/channels/sms/smpp.js'
 import { carrierReference } from '../../../src/channels/sms/smpp-events.js'
-import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import { commands, RESPONSE, writePdu } from '../../../src/channels/sms/smpp-pdu.js'
 import type { SmsMessage } from '../../../src/channels/sms/sms-message.js'
 import { makeTag } from '../../../src/domain/delivery/reference-tag.js'
 import { selfSigned } from '../../support/certificate.js'
@@ -285,6 +285,35 @@ describe('a connection that breaks', () => {
     await expect.poll(() => smsc.connections.length).toBe(2)
     await expect.poll(() => carrier.ready).toBe(true)
     expect(await outcome(carrier.send(message(), soon()))).toBe('taken')
+  })
+})
+
+describe('an unbind of the carrier', () => {
+  test('a message that waited for its turn does not leave and is not uncertain', async () => {
+    const held = deferred<Buffer>()
+    const smsc = await smscForTest({
+      onSubmit: ({ command, sequence }) => held.resolve(writePdu(command + RESPONSE, sequence, Buffer.from('id1\0'))),
+    })
+    const carrier = await open(smsc, '?window=1')
+    const first = carrier.send(message(), soon())
+    const answer = await held.promise
+    const second = outcome(carrier.send(message(), soon()))
+    // In one write, so that the message gets its turn while the connection is not closed yet.
+    ;(await smsc.bound()).socket.write(Buffer.concat([writePdu(commands.unbind, 1), answer]))
+    expect((await first).answer).toBe('id:id1')
+    expect(await second).toBe('temporary')
+  })
+
+  test('ends the session, also where the carrier leaves the connection open, and another one is opened', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    const connection = await smsc.bound()
+    connection.socket.allowHalfOpen = true
+    expect(await connection.ask(commands.unbind)).toBe(0)
+    expect(carrier.ready).toBe(false)
+    expect(await outcome(carrier.send(message(), soon()))).toBe('temporary')
+    await expect.poll(() => outcome(carrier.send(message(), soon())), { timeout: 120_000 }).toBe('taken')
+    expect(submits(smsc).map(({ connection }) => connection)).toEqual([2])
   })
 })
 
