@@ -211,6 +211,43 @@ describe('refusals', () => {
     const error = await carrier.send(message('a'.repeat(200)), soon(1_000)).catch((caught: SendError) => caught)
     expect(error).toMatchObject({ kind: 'uncertain', references: [carrierReference('id', message().to), null] })
   })
+
+  test('of one part for good while another was taken: uncertain, with the refusal and the name of the other', async () => {
+    const smsc = await smscForTest({
+      onSubmit: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0 : 0x65, Buffer.from('id\0')),
+    })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({
+      kind: 'uncertain',
+      references: [carrierReference('id', message().to), null],
+      answer: '0x00000065 ESME_RX_P_APPN',
+      scope: 'message',
+      reason:
+        'A mensagem foi em partes: a operadora recusou uma e aceitou outra. Motivo da recusa: A operadora recusou a mensagem.',
+    })
+    expect(submits(smsc)).toHaveLength(2)
+  })
+
+  test('of one part for good while another has no answer: uncertain too', async () => {
+    const smsc = await smscForTest({
+      onSubmit(pdu, connection, count) {
+        if (count === 2) connection.answer(pdu, 0x65)
+      },
+    })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon(500)).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({
+      kind: 'uncertain',
+      references: [],
+      reason: expect.stringContaining(
+        'recusou uma e não respondeu sobre outra. Motivo da recusa: A operadora recusou a mensagem.',
+      ),
+    })
+  })
+
+  test('of every part for good: permanent', async () => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x65) })
+    expect(await outcome((await open(smsc)).send(message('a'.repeat(200)), soon()))).toBe('permanent')
+  })
 })
 
 describe('a message of which the carrier has some parts already', () => {
