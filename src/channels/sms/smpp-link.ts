@@ -26,7 +26,7 @@ export class SmppLink {
 
   /** True also before the first connection attempt has ended. */
   get ready(): boolean {
-    return this.#session !== null || this.#connectError === null
+    return this.#session === null ? this.#connectError === null : !this.#session.ended
   }
 
   /** The open session. Throws at once while the carrier is known to be unreachable, so that another carrier takes the message. */
@@ -35,7 +35,7 @@ export class SmppLink {
       const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
       await Promise.race([this.#opening, aborted])
     }
-    if (this.#session === null) throw this.#connectError ?? notConnected()
+    if (this.#session === null || this.#session.ended) throw this.#connectError ?? notConnected()
     return this.#session
   }
 

@@ -65,6 +65,9 @@ export class SmppSession {
   #late = 0
   #sequence = 0
   #ended = false
+  /** The carrier has unbound: nothing more may be written, but responses to earlier messages may still be read. */
+  #unbound = false
+  #unbindTimer: NodeJS.Timeout | undefined
   #keepAliveTimer: NodeJS.Timeout | undefined
   #lastReceivedAt = performance.now()
 
@@ -82,7 +85,7 @@ export class SmppSession {
       const [answer] = session.#write([{ body: bindBody(systemId, password, systemType) }], commands.bindTransceiver)
       const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: noResponse() }))])
       if ('error' in outcome) throw outcome.error
-      session.#startKeepAlive()
+      if (!session.ended) session.#startKeepAlive()
       return session
     } catch (error) {
       socket.on('error', () => {}).destroy()
@@ -100,21 +103,22 @@ export class SmppSession {
     socket.on('close', () => this.#end())
   }
 
+  /** Nothing more can be sent. */
   get ended(): boolean {
-    return this.#ended
+    return this.#ended || this.#unbound
   }
 
   /** Submits the parts of one message in one write. Never throws: a part that could not be written has a temporary error. */
   async submit(parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
     const unsent = (): PartOutcome[] => parts.map(() => ({ error: notConnected() }))
-    if (this.#ended || signal.aborted) return unsent()
+    if (this.ended || signal.aborted) return unsent()
     try {
       await this.#window.acquire(parts.length, signal)
     } catch {
       return unsent()
     }
     // The end of the session releases the window, which wakes the sends that wait for it.
-    if (this.#ended || signal.aborted) {
+    if (this.ended || signal.aborted) {
       this.#window.release(parts.length)
       return unsent()
     }
@@ -123,7 +127,7 @@ export class SmppSession {
 
   /** Unbinds. Messages that still wait for a response have an unknown outcome. */
   async close(): Promise<void> {
-    if (this.#ended) return
+    if (this.ended) return this.#end()
     const [answer] = this.#write([{ body: Buffer.alloc(0) }], commands.unbind)
     const giveUp = setTimeout(() => this.#end(), UNBIND_TIMEOUT_MS)
     await answer
@@ -178,7 +182,7 @@ export class SmppSession {
 
   #handleRequest({ command, sequence, body }: Pdu): void {
     const answer = (code: number, content?: Buffer): void => {
-      if (!this.#ended) this.#socket.write(writePdu(command + RESPONSE, sequence, content, code))
+      if (!this.ended) this.#socket.write(writePdu(command + RESPONSE, sequence, content, code))
     }
     switch (command) {
       case commands.deliver:
@@ -192,13 +196,22 @@ export class SmppSession {
         break
       case commands.unbind:
         answer(0)
-        this.#socket.end()
+        this.#unbind()
         break
       case commands.alert:
         break
       default:
-        this.#socket.write(writePdu(commands.genericNack, sequence, undefined, UNKNOWN_COMMAND))
+        if (!this.ended) this.#socket.write(writePdu(commands.genericNack, sequence, undefined, UNKNOWN_COMMAND))
     }
+  }
+
+  /** The carrier closes the connection after our answer. A carrier that keeps it open must not delay the next session. */
+  #unbind(): void {
+    if (this.ended) return
+    this.#unbound = true
+    clearInterval(this.#keepAliveTimer)
+    this.#socket.end()
+    this.#unbindTimer = setTimeout(() => this.#end(), UNBIND_TIMEOUT_MS)
   }
 
   #handleResponse({ sequence, status, body }: Pdu): void {
@@ -232,6 +245,7 @@ export class SmppSession {
     if (this.#ended) return
     this.#ended = true
     clearInterval(this.#keepAliveTimer)
+    clearTimeout(this.#unbindTimer)
     this.#socket.destroy()
     const error = new SendError('uncertain', 'A conexão com a operadora caiu antes da resposta.', { cause })
     for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error })

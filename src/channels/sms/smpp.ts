@@ -146,9 +146,24 @@ function combineErrors(outcomes: readonly PartOutcome[], references: readonly (s
   if (errors.length === 0) return null
   const of = (kind: SendError['kind']): SendError | undefined => errors.find(error => error.kind === kind)
   const worst = of('permanent') ?? of('uncertain') ?? errors[0]!
-  if (worst.kind === 'permanent' || !outcomes.some(isTaken)) return worst
-  const reason = worst.kind === 'uncertain' ? worst.reason : 'A operadora aceitou só uma parte da mensagem.'
-  return new SendError('uncertain', reason, { cause: worst, references, answer: worst.answer })
+  const someTaken = outcomes.some(isTaken)
+  // A refused part does not undo the others: as a refusal of the whole, the message could be sent a second time.
+  const mayHaveLeft = someTaken || of('uncertain') !== undefined
+  if (worst.kind === 'permanent' ? !mayHaveLeft : !someTaken) return worst
+  return new SendError('uncertain', reasonOfRest(worst, someTaken), {
+    cause: worst,
+    answer: worst.answer,
+    // A refusal of one part says that the carrier works.
+    scope: worst.kind === 'permanent' ? 'message' : 'carrier',
+    references: someTaken ? references : [],
+  })
+}
+
+function reasonOfRest({ kind, reason }: SendError, someTaken: boolean): string {
+  if (kind === 'uncertain') return reason
+  if (kind !== 'permanent') return 'A operadora aceitou só uma parte da mensagem.'
+  const others = someTaken ? 'aceitou outra' : 'não respondeu sobre outra'
+  return `A mensagem foi em partes: a operadora recusou uma e ${others}. Motivo da recusa: ${reason}`
 }
 
 /** What the URL says about every message. */

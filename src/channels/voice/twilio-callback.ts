@@ -110,7 +110,11 @@ export function statusEvents(query: CallbackQuery, form: URLSearchParams): Carri
   if (status === 'failed') {
     // The codes of SIP for a number that does not exist (RFC 3261, 21.4 and 21.6).
     const gone = ['404', '410', '484', '604'].includes(form.get('SipResponseCode') ?? '')
-    return [failed(query, form, 'rejected', gone ? 'O número não existe.' : 'A operadora não conseguiu completar a ligação.')]
+    return [
+      gone
+        ? failed(query, form, 'rejected', 'O número não existe.')
+        : missed(query, form, 'rejected', 'A operadora não conseguiu completar a ligação.'),
+    ]
   }
   return status === 'completed' ? [answeredByMachine(query, form, form.get('AnsweredBy') ?? '')] : []
 }
@@ -129,10 +133,16 @@ export function unheardEvents(query: CallbackQuery, form: URLSearchParams, unfet
 
 const UNSCRIPTED = 'Falha do gateway: a ligação foi atendida, mas a operadora não conseguiu obter dele o que falar'
 
-/** A call that nobody heard is made again while the plan lasts. */
+/**
+ * A call that nobody heard is made again while the plan lasts. After the last call a person may order another one, where the failure is
+ * the carrier's or ours.
+ */
 function missed(query: CallbackQuery, form: URLSearchParams, failure: Failure, reason: string): CarrierReport {
   const { againMs } = query
-  if (againMs === null) return failed(query, form, failure, reason)
+  if (againMs === null) {
+    const ended = failed(query, form, failure, reason)
+    return failure === 'rejected' ? { ...ended, facts: { dead: true } } : ended
+  }
   return report(query, form, { type: 'again', delayMs: againMs, reason })
 }
 

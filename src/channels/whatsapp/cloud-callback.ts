@@ -17,9 +17,13 @@ export interface CloudCallbackParts {
   identityOf(phoneNumberId: string): string | null
 }
 
-/** The messages that are sent at most while a recipient's trouble is temporary; then the delivery has failed. */
-const MAX_MESSAGES = 4
-const FIRST_WAIT_MS = 30_000
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+/** The waits before the next message while the trouble concerns the message or its recipient. */
+const MESSAGE_WAITS_MS = [30 * SECOND, 90 * SECOND, 270 * SECOND]
+/** The waits while the account or the carrier has trouble: about a day, as for refused sends, because a person has to settle it with Meta. */
+const CARRIER_WAITS_MS = [30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(23).fill(HOUR)]
 const REPORTS = ['sent', 'delivered', 'read'] as const
 
 /** Meta's callbacks: the handshake, the reports on messages, and people's replies. */
@@ -93,7 +97,10 @@ function readStatus(given: Status): CarrierReport | null {
   return given.status === 'failed' ? { ...about, ...readFailure(given, reference, id) } : null
 }
 
-/** After temporary trouble another message is sent, a few times: the failed one will never arrive. */
+/**
+ * After temporary trouble another message is sent while the plan lasts, because the failed one will never arrive. After the last one a
+ * person may order another.
+ */
 function readFailure({ errors }: Status, reference: string, id: string): Omit<CarrierReport, 'kind' | 'of' | 'at'> {
   const [error] = listOf(errors)
   const code = typeof error?.code === 'number' ? error.code : null
@@ -101,11 +108,11 @@ function readFailure({ errors }: Status, reference: string, id: string): Omit<Ca
   const answer = ['failed', id, code ?? '', details].join(' ').trimEnd()
   const meaning = meaningOf(code)
   const reason = meaning?.reason ?? unknownReason(code)
+  if (meaning === null || meaning.kind === 'permanent') return { type: 'failed', answer, failure: 'undelivered', reason }
   const ordinal = Number(/\.(\d{1,4})$/.exec(reference)?.[1] ?? Number.NaN)
-  if (meaning !== null && meaning.kind !== 'permanent' && ordinal < MAX_MESSAGES) {
-    return { type: 'again', answer, reason, delayMs: FIRST_WAIT_MS * 3 ** (ordinal - 1) }
-  }
-  return { type: 'failed', answer, failure: 'undelivered', reason }
+  const waitMs = (meaning.ofMessage ? MESSAGE_WAITS_MS : CARRIER_WAITS_MS)[ordinal - 1]
+  if (waitMs === undefined) return { type: 'failed', answer, failure: 'undelivered', reason, facts: { dead: true } }
+  return { type: 'again', answer, reason, delayMs: Math.max(waitMs, meaning.waitMs ?? 0) }
 }
 
 function readReply(message: Incoming): CarrierReply | null {

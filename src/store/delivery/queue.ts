@@ -63,8 +63,8 @@ export async function findRefused(
   const { rows } = await run<{ id: string; refused: boolean }>(
     db,
     `with page as (
-       select notification_id as id, (carrier = $3 or split_part(carrier, ':', 1) = $3) and failed_at >= $4 and failure = 'rejected' and sent_at is null and processed_at is null
-         and (state = 'done' or state = 'dead') and ($5::text is null or position($5 in failure_detail) > 0) as refused
+       select notification_id as id, (carrier = $3 or split_part(carrier, ':', 1) = $3) and failed_at >= $4
+         and (state = 'dead' or (state = 'done' and failure = 'rejected' and sent_at is null and processed_at is null)) and ($5::text is null or position($5 in failure_detail) > 0) as refused
        from delivery where notification_id > $1 and channel = $2 order by notification_id limit $6
      ), found as (
        select id from page where refused order by id limit $7

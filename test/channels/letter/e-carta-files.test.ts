@@ -59,12 +59,21 @@ test('each return file reports on its letters by lot and object', () => {
   expect(reportsOf('Inconsistencia', '9|1|77|E12|CEP inexistente')).toMatchObject([
     { type: 'failed', failure: 'rejected', reason: 'Os Correios recusaram a carta: CEP inexistente.' },
   ])
-  expect(reportsOf('Finalizador', '4|1|77|AA473124829BR|1|', '4|2|77||10|', '4|3|77||80|', '4|4|77||99|')).toMatchObject([
+  expect(reportsOf('Finalizador', '4|1|77|AA473124829BR|1|', '4|2|77||10|', '4|3|77||80|')).toMatchObject([
     { type: 'delivered' },
     { type: 'failed', failure: 'returned', reason: 'Mudou-se' },
     { type: 'failed', failure: 'undelivered', reason: 'Extraviada' },
-    { type: 'failed', failure: 'returned', reason: 'motivo 99' },
   ])
+})
+
+test('an end with an unknown reason, or without one, is only noted: it does not say how the delivery ended', () => {
+  const of = { carrier: ['77.1'] }
+  const noted = (line: string) => reportsOf('Finalizador', line)
+  expect(noted('4|1|77||99|')).toEqual([{ kind: 'report', of, type: 'note', at: null, answer: 'finalizador 99' }])
+  expect(noted('4|1|77|AA473124829BR|x1|')).toMatchObject([
+    { type: 'note', answer: 'finalizador x1', trackingCode: 'AA473124829BR' },
+  ])
+  for (const line of ['4|1|77|||', '4|1|77|', '4|1|77||0|']) expect(noted(line), line).toMatchObject([{ type: 'note' }])
 })
 
 test('lines that are no records, and codes whose digit is wrong, are left out', () => {

@@ -9,6 +9,7 @@ import { packContent } from '../../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
+import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { Wakes } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
@@ -34,8 +35,8 @@ afterEach(async () => {
   await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
 })
 
-/** A worker with one carrier: the real provider, which repeats what stays without an answer, and answers given up after a while. */
-async function workWith(settleMs: number, script: Script) {
+/** A worker with one carrier: the real provider, which by default repeats messages without an answer, and stops waiting for answers after a while. */
+async function workWith(settleMs: number, script: Script, unanswered = 'replace') {
   const { pool } = database
   const smsc = await smscForTest(script)
   const wakes = new Wakes<Queue>()
@@ -48,7 +49,7 @@ async function workWith(settleMs: number, script: Script) {
   })
   const lane = new Lane({
     provider,
-    carrier: await provider.open(new URL(`${smsc.url}?unanswered=replace`)),
+    carrier: await provider.open(new URL(`${smsc.url}?unanswered=${unanswered}`)),
     identity: 'smpp',
     mode: 'live',
     rank: 0,
@@ -130,4 +131,38 @@ test('answers that come late settle it, and the receipts that name them are foun
   for (const name of ['late-1', 'late-2', 'late-3']) await world.deliver(name)
   await described(id).toBe('Entregue')
   expect(world.parts()).toEqual([1, 2, 3])
+})
+
+test('one part is refused for good after the carrier took others: a person decides, and no part leaves twice', async () => {
+  const world = await workWith(
+    10,
+    {
+      onSubmit: (pdu, connection, count) =>
+        connection.answer(pdu, count === 2 ? 0x65 : 0, Buffer.from(`kept-${partOf(pdu.body)}\0`)),
+    },
+    'person',
+  )
+  const { pool } = database
+  const id = await accept()
+  const told = async () => {
+    const text = `select type, data->>'reason' as reason from event where notification_id = $1 and type in ('uncertain', 'unresolved') order by seq`
+    return (await pool.query<{ type: string; reason: string }>(text, [id])).rows
+  }
+  await expect.poll(told, LONG).toEqual([
+    {
+      type: 'uncertain',
+      reason:
+        'A mensagem foi em partes: a operadora recusou uma e aceitou outra. Motivo da recusa: A operadora recusou a mensagem.',
+    },
+    { type: 'unresolved', reason: expect.stringContaining('uma pessoa precisa conferir') },
+  ])
+  await described(id).toBe('Em verificação')
+  expect(world.parts()).toEqual([1, 2, 3])
+  // The names of the parts that were taken are kept: their receipts are found.
+  for (const name of ['kept-1', 'kept-3']) await world.deliver(name)
+  await repairDelivery(pool, Date.now, { notification: id, channel: 'sms', repair: 'retry', by: 'Ana' })
+  await described(id).toBe('Enviado')
+  expect(world.parts()).toEqual([1, 2, 3, 2])
+  await world.deliver('kept-2')
+  await described(id).toBe('Entregue')
 })

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError } from '../../../src/channels/provider.js'
 import { type SmppOptions, smpp, smppProvider } from '../../../src/channels/sms/smpp.js'
 import { carrierReference } from '../../../src/channels/sms/smpp-events.js'
-import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import { commands, RESPONSE, writePdu } from '../../../src/channels/sms/smpp-pdu.js'
 import type { SmsMessage } from '../../../src/channels/sms/sms-message.js'
 import { makeTag } from '../../../src/domain/delivery/reference-tag.js'
 import { selfSigned } from '../../support/certificate.js'
@@ -211,6 +211,43 @@ describe('refusals', () => {
     const error = await carrier.send(message('a'.repeat(200)), soon(1_000)).catch((caught: SendError) => caught)
     expect(error).toMatchObject({ kind: 'uncertain', references: [carrierReference('id', message().to), null] })
   })
+
+  test('of one part for good while another was taken: uncertain, with the refusal and the name of the other', async () => {
+    const smsc = await smscForTest({
+      onSubmit: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0 : 0x65, Buffer.from('id\0')),
+    })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({
+      kind: 'uncertain',
+      references: [carrierReference('id', message().to), null],
+      answer: '0x00000065 ESME_RX_P_APPN',
+      scope: 'message',
+      reason:
+        'A mensagem foi em partes: a operadora recusou uma e aceitou outra. Motivo da recusa: A operadora recusou a mensagem.',
+    })
+    expect(submits(smsc)).toHaveLength(2)
+  })
+
+  test('of one part for good while another has no answer: uncertain too', async () => {
+    const smsc = await smscForTest({
+      onSubmit(pdu, connection, count) {
+        if (count === 2) connection.answer(pdu, 0x65)
+      },
+    })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon(500)).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({
+      kind: 'uncertain',
+      references: [],
+      reason: expect.stringContaining(
+        'recusou uma e não respondeu sobre outra. Motivo da recusa: A operadora recusou a mensagem.',
+      ),
+    })
+  })
+
+  test('of every part for good: permanent', async () => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x65) })
+    expect(await outcome((await open(smsc)).send(message('a'.repeat(200)), soon()))).toBe('permanent')
+  })
 })
 
 describe('a message of which the carrier has some parts already', () => {
@@ -285,6 +322,35 @@ describe('a connection that breaks', () => {
     await expect.poll(() => smsc.connections.length).toBe(2)
     await expect.poll(() => carrier.ready).toBe(true)
     expect(await outcome(carrier.send(message(), soon()))).toBe('taken')
+  })
+})
+
+describe('an unbind of the carrier', () => {
+  test('a message that waited for its turn does not leave and is not uncertain', async () => {
+    const held = deferred<Buffer>()
+    const smsc = await smscForTest({
+      onSubmit: ({ command, sequence }) => held.resolve(writePdu(command + RESPONSE, sequence, Buffer.from('id1\0'))),
+    })
+    const carrier = await open(smsc, '?window=1')
+    const first = carrier.send(message(), soon())
+    const answer = await held.promise
+    const second = outcome(carrier.send(message(), soon()))
+    // In one write, so that the message gets its turn while the connection is not closed yet.
+    ;(await smsc.bound()).socket.write(Buffer.concat([writePdu(commands.unbind, 1), answer]))
+    expect((await first).answer).toBe('id:id1')
+    expect(await second).toBe('temporary')
+  })
+
+  test('ends the session, also where the carrier leaves the connection open, and another one is opened', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    const connection = await smsc.bound()
+    connection.socket.allowHalfOpen = true
+    expect(await connection.ask(commands.unbind)).toBe(0)
+    expect(carrier.ready).toBe(false)
+    expect(await outcome(carrier.send(message(), soon()))).toBe('temporary')
+    await expect.poll(() => outcome(carrier.send(message(), soon())), { timeout: 120_000 }).toBe('taken')
+    expect(submits(smsc).map(({ connection }) => connection)).toEqual([2])
   })
 })
 

@@ -122,7 +122,30 @@ describe('a status', () => {
         { type: 'again', delayMs: 60_000 },
       ])
     }
-    expect(await eventsOf(asked('status', { CallStatus: 'failed' }, { againMs: 60_000 }))).toMatchObject([{ type: 'failed' }])
+  })
+
+  test('failed for a passing cause is called again while the plan lasts, then a person may order another call', async () => {
+    const reason = 'A operadora não conseguiu completar a ligação.'
+    for (const more of [{ SipResponseCode: '503' }, {}]) {
+      const form = { CallStatus: 'failed', ...more }
+      expect(await eventsOf(asked('status', form, { againMs: 60_000 }))).toMatchObject([
+        { type: 'again', delayMs: 60_000, reason },
+      ])
+      expect(await eventsOf(asked('status', form))).toMatchObject([
+        { type: 'failed', failure: 'rejected', reason, facts: { dead: true } },
+      ])
+    }
+  })
+
+  test('failed because the number does not exist is final, as are busy and no answer after the last call', async () => {
+    for (const SipResponseCode of ['404', '410', '484', '604']) {
+      const [event] = await eventsOf(asked('status', { CallStatus: 'failed', SipResponseCode }, { againMs: 60_000 }))
+      expect(event).toMatchObject({ type: 'failed', failure: 'rejected', reason: 'O número não existe.' })
+      expect(event).not.toHaveProperty('facts')
+    }
+    for (const CallStatus of ['busy', 'no-answer']) {
+      expect((await eventsOf(asked('status', { CallStatus })))[0]).not.toHaveProperty('facts')
+    }
   })
 
   test('a machine, a fax, and a number that does not exist are told as what they are', async () => {

@@ -172,7 +172,7 @@ describe('a call whose answer was lost', () => {
 
   test.each([
     ['busy', [{ type: 'again', delayMs: 60_000, reason: 'O número estava ocupado.' }]],
-    ['failed', [{ type: 'failed', failure: 'rejected' }]],
+    ['failed', [{ type: 'again', delayMs: 60_000, reason: 'A operadora não conseguiu completar a ligação.' }]],
     ['ringing', []],
   ])('is told of as it ended: %s', async (status, told) => {
     const calls = [{ ...made('CA1', today), status, end_time: today }]

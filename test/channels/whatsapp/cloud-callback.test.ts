@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { CallbackContent, CarrierEvent } from '../../../src/channels/provider.js'
+import type { CallbackContent, CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { cloudCallback } from '../../../src/channels/whatsapp/cloud-callback.js'
 
 const SECRET = 'app-secret-of-the-test'
@@ -121,9 +121,10 @@ describe('statuses', () => {
   })
 
   test.each([131026, 131047, 131049, 131050, 130472, 999_999])('a failure with code %d is final, with its reason', async code => {
-    expect(await eventsOf(value({ statuses: [failure(code)] }))).toMatchObject([
-      { type: 'failed', failure: 'undelivered', reason: expect.stringMatching(/\.$/), answer: `failed wamid.A ${code} Details` },
-    ])
+    const [event] = await eventsOf(value({ statuses: [failure(code)] }))
+    const answer = `failed wamid.A ${code} Details`
+    expect(event).toMatchObject({ type: 'failed', failure: 'undelivered', reason: expect.stringMatching(/\.$/), answer })
+    expect(event).not.toHaveProperty('facts')
   })
 
   test('trouble that passes is tried with another message, ever later, and not for ever', async () => {
@@ -132,8 +133,34 @@ describe('statuses', () => {
       { type: 'again', delayMs: 30_000 },
       { type: 'again', delayMs: 90_000 },
       { type: 'again', delayMs: 270_000 },
-      { type: 'failed', failure: 'undelivered' },
+      { type: 'failed', failure: 'undelivered', facts: { dead: true } },
     ])
+  })
+
+  test.each([131042, 131031, 368, 131048, 190, 131000])(
+    'trouble of the account or the carrier, code %d, is tried for a day, then a person may order another message',
+    async code => {
+      const waits: number[] = []
+      for (let ordinal = 1; ; ordinal++) {
+        const [event] = await eventsOf(value({ statuses: [failure(code, ordinal)] }))
+        const { type, delayMs, facts } = event as CarrierReport
+        if (type !== 'again') {
+          expect([type, facts]).toEqual(['failed', { dead: true }])
+          break
+        }
+        waits.push(delayMs!)
+      }
+      const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3_600_000
+      expect(hours).toBeGreaterThan(23)
+      expect(hours).toBeLessThan(25)
+      expect(waits).toEqual(waits.toSorted((a, b) => a - b))
+      expect(waits[0]).toBe(code === 131048 ? 60_000 : 30_000)
+    },
+  )
+
+  test('trouble of the account without our reference ends as one that a person may order again', async () => {
+    const given = { ...failure(131042), biz_opaque_callback_data: undefined }
+    expect(await eventsOf(value({ statuses: [given] }))).toMatchObject([{ type: 'failed', facts: { dead: true } }])
   })
 
   test.each(['', 'null', '[]', '7', '{"entry":7}', '{"entry":[null,{"changes":[null,{"field":"messages","value":null}]}]}'])(

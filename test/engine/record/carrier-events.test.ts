@@ -4,6 +4,7 @@ import type { Recorder } from '../../../src/domain/delivery/change.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
+import { repairDelivery, reviveRefused } from '../../../src/engine/unknown/operator-decision.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'
@@ -462,5 +463,29 @@ describe('another message after one that reached nobody', () => {
     expect((await status(id)).description).toBe('Enviado')
     await tell(report({ carrier: [`${id}.sms.2`] }, 'delivered'))
     expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('may be ordered by a person after the last one, where the report says that the plan is used up', async () => {
+    const carrier = new ScriptedCarrier(({ reference }) => ({ references: [reference] }))
+    work({ carrier })
+    const since = new Date()
+    const [ended, final, other] = [await accept(), await accept('11987652222'), await accept('11987653333')]
+    const order = (notification: string) =>
+      repairDelivery(database.pool, Date.now, { notification, channel: 'sms', repair: 'retry', by: 'Ana' })
+    for (const id of [ended, final, other]) await described(id).toBe('Enviado')
+    const failure = { failure: 'undelivered', reason: 'Conta bloqueada' } as const
+    for (const id of [ended, other])
+      await tell(report({ carrier: [`${id}.sms.1`] }, 'failed', { ...failure, facts: { dead: true } }))
+    await tell(report({ carrier: [`${final}.sms.1`] }, 'failed', failure))
+    for (const id of [ended, final]) expect((await status(id)).description).toBe('Não entregue')
+    expect(await order(final)).not.toBe('recorded')
+    expect(await order(ended)).toBe('recorded')
+    await expect.poll(() => typesOf(ended), { timeout: 120_000 }).toEqual(['accepted', 'sent', 'failed', 'revived', 'sent'])
+    expect(carrier.got.at(-1)!.reference).toBe(`${ended}.sms.2`)
+    expect((await status(ended)).description).toBe('Enviado')
+    // All that remain at once.
+    const all = { channel: 'sms', carrier: 'scripted', since, reason: 'Conta bloqueada', by: 'Ana', dryRun: false } as const
+    expect(await reviveRefused(database.pool, Date.now, all)).toEqual({ found: 1, retried: 1 })
+    await described(other).toBe('Enviado')
   })
 })

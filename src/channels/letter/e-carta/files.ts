@@ -123,9 +123,9 @@ function createReport(kind: ReturnKind, fields: ReturnFields, reference: string)
     const reason = `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`
     return { ...report, type: 'failed', failure: 'rejected', reason }
   }
-  const number = Number(fields.reason)
-  const reason = `motivo ${Number.isNaN(number) ? 'não informado' : number}`
-  return { ...report, ...(outcomeOf(number) ?? { type: 'failed', failure: 'returned', reason }) }
+  // A code that is unknown or missing does not say how the delivery ended: the letter is still tracked.
+  const outcome = /^\d{1,3}$/.test(fields.reason ?? '') ? outcomeOf(Number(fields.reason)) : null
+  return { ...report, ...(outcome ?? { type: 'note' }) }
 }
 
 function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImage | null {
