@@ -73,7 +73,7 @@ export async function receiveBatch(
   const { pool } = parts
   await parts.requireDisk()
   if (!/\S/.test(upload.name) || upload.name.length > MAX_NAME || hasControlCharacters(upload.name)) refuse('batchName')
-  if (Buffer.byteLength(JSON.stringify(upload.base)) > MAX_BASE) refuse('baseTooLarge', mebibytes(MAX_BASE))
+  limitBase(upload.base)
   const { settings } = (await findRules(pool, scope.account)) ?? refuse('accountMissing')
   const id = newId(Date.now())
   const { name, base, starts, token, address, by } = upload
@@ -94,6 +94,10 @@ export async function receiveBatch(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+export function limitBase(base: JsonObject): void {
+  if (Buffer.byteLength(JSON.stringify(base)) > MAX_BASE) refuse('baseTooLarge', mebibytes(MAX_BASE))
 }
 
 export const mappingOf = (
