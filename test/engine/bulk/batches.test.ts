@@ -530,6 +530,18 @@ describe('a batch belongs to one account in one mode', () => {
   })
 })
 
+test('a list of rejects, put right, is sent as the file had it', async () => {
+  const { data } = await upload('Nome;E-mail\n=Ana & Cia;errado\n- Bia;bia@\n')
+  await settle()
+  const rejects = await csv(`/${data.id}/rejects`)
+  expect(rejects).toContain(`"'=Ana & Cia";"errado"`)
+  const { token, id } = await createAccount(pool, { settings: { 'bulk.perMinute': 10_000_000 } })
+  await upload(rejects.replace('"errado"', '"ana@example.com"').replace('"bia@"', '"bia@example.com"'), { token, start: '1' })
+  await settle()
+  const { rows } = await pool.query('select recipient_name from notification where account_id = $1 order by id', [id])
+  expect(rows.map(({ recipient_name }) => recipient_name).sort()).toEqual(['- Bia', '=Ana & Cia'])
+})
+
 test('the data of lines go when their time is over; what was sent stays known', async () => {
   const { data } = await upload(`${people(3)}Zé;errado\n`, { start: '1' })
   await settle()
