@@ -42,8 +42,8 @@ const FINAL: readonly RefusalKind[] = ['invalid', 'too-large', 'conflict']
 /**
  * Sends the files of a folder. A file stays where it is until its batch is done; then its rejects and its result are written to done/
  * and the file is moved there, last. Each step may be repeated: the same file under the same name is the same batch, so that a crash
- * between any two steps sends nothing twice. A batch that was cancelled is over too, until the file is put into the folder again. A file that is older than a restoration of the database may have been sent before it: a person
- * starts its batch, or cancels it.
+ * between any two steps sends nothing twice. A batch that was cancelled is over too, until the file is put into the folder again. A file
+ * that is older than a restoration of the database may have been sent before it: a person starts its batch, or cancels it.
  */
 export function folderWatch(parts: FolderParts): (signal?: AbortSignal) => Promise<void> {
   /** The batch of a file as it was seen: a large file is read once, not every time. */

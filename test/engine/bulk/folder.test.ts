@@ -148,7 +148,7 @@ test('a cancelled batch is over for a worker that starts anew; the file goes aga
   expect([await sent(), errors]).toEqual([1, []])
 })
 
-test('a file that takes the place of one whose results are being written stays, and is sent', async () => {
+test('a file that takes the place of another while the results of that one are written stays, and is sent', async () => {
   const path = join(folder, 'a.csv')
   await writeFile(path, 'nome;email\nAna;ana@example.com\n')
   const { watch, check, send } = await startWorker()
