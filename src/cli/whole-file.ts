@@ -1,6 +1,6 @@
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { openDraft } from '../runtime/draft.js'
 
 /** The mode of a file that nobody else may read. */
 export const PRIVATE = 0o600
@@ -11,11 +11,11 @@ export async function writeWhole(
   source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   mode = 0o666,
 ): Promise<void> {
-  const draft = `${file}.part`
+  const draft = await openDraft(file, mode)
   try {
-    await pipeline(source, createWriteStream(draft, { mode }))
-    await rename(draft, file)
+    await pipeline(source, draft.handle.createWriteStream())
+    await rename(draft.path, file)
   } finally {
-    await rm(draft, { force: true })
+    await draft.remove()
   }
 }

@@ -337,7 +337,7 @@ export function maybeCommitted(error: unknown): boolean {
   return !BEFORE_SENDING.includes(syscall) && !UNSENT.test(message)
 }
 
-const withUnknownCommit = (error: unknown): unknown =>
+export const withUnknownCommit = (error: unknown): unknown =>
   error instanceof StoreUnavailable && maybeCommitted(error.cause)
     ? new StoreUnavailable(error.cause, { maybeCommitted: true })
     : error

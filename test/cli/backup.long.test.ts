@@ -1,10 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { makeBackup } from '../../src/app/backup/backup.js'
-import { claimKeys } from '../../src/app/database/database.js'
+import { checkBackup, restoreBackup } from '../../src/app/backup/restore.js'
+import { claimKeys, migrateOnly } from '../../src/app/database/database.js'
 import { findLetter } from '../../src/channels/letter/letter-store.js'
 import { deriveKeys } from '../../src/domain/access/keys.js'
 import { beginSnapshot, connectUnhurried } from '../../src/store/backup/tables.js'
@@ -66,6 +67,8 @@ afterAll(async () => {
 const run = (args: string[], url: string, env: NodeJS.ProcessEnv = {}) =>
   runCommand([...args, '--json'], url, { CARTEIRO_BACKUP_PASSPHRASE: PASSPHRASE, CARTEIRO_DATA: folder, ...env })
 
+const drafts = (): string[] => readdirSync(folder).filter(name => name.endsWith('.part'))
+
 /** Every table with its rows, whatever their order on the disk. */
 async function readTables(url: string, except: readonly string[] = []): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: url })
@@ -92,7 +95,7 @@ test('a backup restores every row, the key, and proofs made before; what was due
   expect([made.status, made.stderr]).toEqual([0, ''])
   const before = await readTables(database.ownerUrl)
   expect(JSON.parse(made.stdout)).toMatchObject({ file, size: statSync(file).size, events: SENDS + 6 })
-  expect(existsSync(`${file}.part`)).toBe(false)
+  expect(drafts()).toEqual([])
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
   const bytes = readFileSync(file)
   for (const secret of ['acme', '07'.repeat(32), 'maria@example.com']) expect(bytes.includes(secret)).toBe(false)
@@ -201,7 +204,15 @@ test('a backup whose key was rotated before its snapshot is not made: its rows w
   await expect(
     makeBackup({ databaseUrl: database.url, pool: database.pool, keys, passphrase: PASSPHRASE, file }),
   ).rejects.toThrow('chave mestra')
-  expect([existsSync(file), existsSync(`${file}.part`)]).toEqual([false, false])
+  expect([existsSync(file), drafts()]).toEqual([false, []])
+})
+
+test('two backups to one path do not damage each other', async () => {
+  const file = join(folder, 'duas-vezes.carteiro')
+  const parts = { databaseUrl: database.url, pool: database.pool, keys: testKeys, passphrase: PASSPHRASE, file }
+  await Promise.all([makeBackup(parts), makeBackup(parts)])
+  await checkBackup({ file, passphrase: PASSPHRASE })
+  expect(drafts()).toEqual([])
 })
 
 test('a backup has the files that are outside; they are restored to another place, or into the database, byte for byte', async () => {
@@ -263,4 +274,32 @@ test('a backup has the files that are outside; they are restored to another plac
   }
   expect((await run(['restore', file], other.url, env)).stderr).toContain('outra chave mestra')
   expect(there.names()).toHaveLength(2)
+})
+
+test('a restore that gets no answer to its commit leaves the files where they are, and says so', async () => {
+  const before = there.names()
+  const target = await emptyDatabaseForTest()
+  const query = pg.Client.prototype.query as (...args: unknown[]) => Promise<unknown>
+  onTestFinished(() => void vi.restoreAllMocks())
+  const restoring = restoreBackup({
+    file: join(folder, 'com-arquivos'),
+    passphrase: PASSPHRASE,
+    ownerUrl: target.ownerUrl,
+    files: storeAt(there.url),
+    migrate: upTo => migrateOnly(target, upTo),
+    // The last step before the commit.
+    keepKey() {
+      vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (this: pg.Client, ...args: unknown[]) {
+        const result = await query.apply(this, args)
+        if (args[0] === 'commit') throw new Error('Connection terminated unexpectedly')
+        return result
+      } as never)
+    },
+  })
+  await expect(restoring).rejects.toThrow('não se sabe se ela valeu')
+  vi.restoreAllMocks()
+  expect(there.names()).toHaveLength(before.length + 2)
+  const { rows } = await target.asOwner('select object from blob')
+  for (const { object } of rows) expect(there.names().some(name => name.includes(object))).toBe(true)
+  expect(rows).toHaveLength(2)
 })

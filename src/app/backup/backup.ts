@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Keys } from '../../domain/access/keys.js'
 import { FileDamaged, OperatorError } from '../../domain/errors.js'
 import { readTreeHead } from '../../evidence/tree-head.js'
+import { type Draft, openDraft } from '../../runtime/draft.js'
 import { syncFolder } from '../../runtime/folder.js'
 import { sealStream } from '../../runtime/sealed-stream.js'
 import { copyOut } from '../../store/backup/copy-stream.js'
@@ -58,12 +58,13 @@ export interface BackupReport {
 export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
   const { databaseUrl, passphrase, file } = parts
   const client = await connectUnhurried(databaseUrl)
-  // Under another name until it is whole: half a backup must not be taken for one.
-  const draft = `${file}.part`
+  let draft: Draft | null = null
   const report: BackupReport = { file, size: 0, tables: 0, rows: 0, files: 0, filesMissing: [], events: 0 }
   try {
     await beginSnapshot(client)
-    const target = createWriteStream(draft, { mode: 0o600, flush: true })
+    // Under another name until it is whole: half a backup must not be taken for one.
+    draft = await openDraft(file, 0o600)
+    const target = draft.handle.createWriteStream({ flush: true })
     await pipeline(
       () => framesOf(client, parts, report),
       createGzip({ level: 1 }),
@@ -71,14 +72,14 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
       target,
     )
     report.size = target.bytesWritten
-    await rename(draft, file)
+    await rename(draft.path, file)
     await syncFolder(dirname(file))
     return report
   } catch (error) {
     throw explainFile(error, file)
   } finally {
     await client.end().catch(() => {})
-    await rm(draft, { force: true })
+    await draft?.remove()
   }
 }
 

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { deriveKeys } from '../../domain/access/keys.js'
-import { OperatorError } from '../../domain/errors.js'
+import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
 import type { ObjectStore } from '../../runtime/objects/object-store.js'
 import { openStream, SealedStreamFault } from '../../runtime/sealed-stream.js'
 import { copyIn } from '../../store/backup/copy-stream.js'
@@ -53,7 +53,7 @@ export interface RestoreReport {
 
 /**
  * Everything is written in one transaction: an interrupted restore leaves an empty database, and can be repeated. Files outside are taken
- * back; those of a restore that was killed stay in a folder that no database knows.
+ * back; those of a restore that was killed, or has no answer to its commit, stay in a folder that perhaps no database knows.
  */
 export async function restoreBackup(parts: RestoreParts): Promise<RestoreReport> {
   const client = await connectUnhurried(parts.ownerUrl)
@@ -74,12 +74,17 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreReport>
       },
     })
   } catch (error) {
+    // The database may have been committed, and then it needs its files.
+    if (error instanceof StoreUnavailable && error.maybeCommitted) throw new OperatorError(UNKNOWN_COMMIT, { cause: error })
     await files.undo().catch(() => {})
     throw error
   } finally {
     await client.end().catch(() => {})
   }
 }
+
+const UNKNOWN_COMMIT =
+  'A conexão com o banco caiu enquanto ele confirmava a restauração, e não se sabe se ela valeu. Os arquivos gravados fora do banco ficam. Repita o comando: se ele disser que o banco já tem uma instalação, ela valeu, e o que a cópia tinha por enviar fica retido quando o serviço iniciar; se não, ela é refeita.'
 
 /** Reads all of it and compares every digest; nothing is written anywhere. */
 export const checkBackup = (parts: ReadingParts): Promise<RestoreReport> =>

@@ -23,7 +23,13 @@ export function brazilianIso(date: Date): string {
 export function readIso(text: string): Date | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return null
   const date = new Date(text)
-  return Number.isNaN(date.getTime()) ? null : date
+  return Number.isNaN(date.getTime()) || !isDay(text.slice(0, 10)) ? null : date
+}
+
+/** `Date` takes 30 February for 2 March. */
+function isDay(text: string): boolean {
+  const utc = Date.parse(`${text}T00:00:00Z`)
+  return !Number.isNaN(utc) && new Date(utc).toISOString().startsWith(text)
 }
 
 const DAY = 24 * HOUR
@@ -40,8 +46,8 @@ export function readBrazilianDate(text: string): Date | null {
 
 /** The first moment of a day in Brasília (2026-07-18), and of the day after it; null: there is no such day. */
 export function readDay(text: string): { start: Date; end: Date } | null {
-  const utc = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  if (Number.isNaN(utc) || !new Date(utc).toISOString().startsWith(text)) return null
+  if (!/^\d{4}-\d\d-\d\d$/.test(text) || !isDay(text)) return null
+  const utc = Date.parse(`${text}T00:00:00Z`)
   // The offset at noon: midnight itself may not exist on the day on which summer time begins.
   const startOf = (midnight: number): Date => new Date(midnight - offsetMs(midnight + DAY / 2))
   return { start: startOf(utc), end: startOf(utc + DAY) }

@@ -14,7 +14,7 @@ import {
   startWhenChecked,
 } from '../../store/bulk/batches.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
-import { mappingOf } from './receive.js'
+import { limitBase, mappingOf } from './receive.js'
 
 /** Who does something to a batch. `actor`: a person of the console, whose act is logged. */
 export interface By {
@@ -93,6 +93,7 @@ export async function recheckBatch(
   form: { mapping: unknown; base: JsonObject },
   by: By,
 ): Promise<Batch> {
+  limitBase(form.base)
   await transaction(pool, async db => {
     const batch = (await lockBatch(db, scope, id)) ?? refuse('batchMissing')
     if (batch.startedAt !== null || !['checking', 'checked'].includes(batch.state))

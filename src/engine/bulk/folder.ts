@@ -1,6 +1,6 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, parse } from 'node:path'
 import { Refusal, type RefusalKind } from '../../domain/errors.js'
 import type { Scope } from '../../domain/scope.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
@@ -42,8 +42,8 @@ const FINAL: readonly RefusalKind[] = ['invalid', 'too-large', 'conflict']
 /**
  * Sends the files of a folder. A file stays where it is until its batch is done; then its rejects and its result are written to done/
  * and the file is moved there, last. Each step may be repeated: the same file under the same name is the same batch, so that a crash
- * between any two steps sends nothing twice. A file that is older than a restoration of the database may have been sent before it: a person
- * starts its batch, or cancels it.
+ * between any two steps sends nothing twice. A batch that was cancelled is over too, until the file is put into the folder again. A file
+ * that is older than a restoration of the database may have been sent before it: a person starts its batch, or cancels it.
  */
 export function folderWatch(parts: FolderParts): (signal?: AbortSignal) => Promise<void> {
   /** The batch of a file as it was seen: a large file is read once, not every time. */
@@ -74,28 +74,44 @@ async function takeFile(
   known: BoundedCache<string, string>,
 ): Promise<void> {
   const path = join(folder, file)
-  const { size, mtimeMs, ctimeMs, ino } = await stat(path)
-  if (Date.now() - mtimeMs < parts.stableMs) return
-  const seen = `${path} ${ino} ${size} ${mtimeMs}`
+  const found = await stat(path)
+  if (Date.now() - found.mtimeMs < parts.stableMs) return
+  const seen = identityOf(path, found)
   const id = known.get(seen)
+  const done = join(folder, DONE)
+  let name: string
   try {
-    const batch =
-      id === undefined
-        ? await receive(parts, scope, path, file, Math.min(mtimeMs, ctimeMs))
-        : await findBatch(parts.pool, scope, id)
+    const batch = id === undefined ? await receive(parts, scope, path, file, found) : await findBatch(parts.pool, scope, id)
     if (batch === null) {
       known.delete(seen)
       return
     }
     known.set(seen, batch.id)
     if (!isOver(batch)) return
-    await writeResults(parts.pool, join(folder, DONE), file, batch)
+    name = await freeName(done, file)
+    await writeResults(parts.pool, done, name, batch)
   } catch (error) {
     if (!(error instanceof Refusal) || !FINAL.includes(error.kind)) throw error
-    await mkdir(join(folder, DONE), { recursive: true })
-    await writeFile(join(folder, DONE, `${file}.erro.txt`), `${error.message}\n`)
+    name = await freeName(done, file)
+    await writeFile(join(done, `${name}.erro.txt`), `${error.message}\n`)
   }
-  await rename(path, join(folder, DONE, file))
+  // Another file may have come under the same name since: the next round takes it.
+  if (identityOf(path, await stat(path)) !== seen) return
+  await rename(path, join(done, name))
+  // A file that a person moves back is looked at anew.
+  known.delete(seen)
+}
+
+const identityOf = (path: string, { ino, size, mtimeMs }: Stats): string => `${path} ${ino} ${size} ${mtimeMs}`
+
+/** The name, or one with a number if a file of this name was moved to done/ before. The files beside it are named after it. */
+async function freeName(done: string, file: string): Promise<string> {
+  await mkdir(done, { recursive: true })
+  const taken = new Set(await readdir(done))
+  const { name, ext } = parse(file)
+  let free = file
+  for (let number = 2; taken.has(free); number++) free = `${name} (${number})${ext}`
+  return free
 }
 
 /** A batch whose lines are all bad has nothing to send. */
@@ -107,17 +123,19 @@ async function receive(
   scope: Scope,
   path: string,
   name: string,
-  changedMs: number,
+  { mtimeMs, ctimeMs }: Stats,
 ): Promise<Batch> {
   const saved = await findMapping(pool, scope, FOLDER_MAPPING)
-  const upload = { name, mapping: saved?.mapping ?? null, base: saved?.base ?? {}, starts: false, ...BY, by: 'folder' }
+  const form = { mapping: saved?.mapping ?? null, base: saved?.base ?? {} }
+  // A file that is moved into the folder keeps its mtime, and gets a new ctime.
+  const upload = { name, ...form, starts: false, ...BY, by: 'folder', placedMs: ctimeMs }
   const { batch } = await receiveBatch({ pool, fields, maxBytes, requireDisk }, scope, upload, createReadStream(path))
   // Also of a batch that exists: a crash may have come before its start. A person's pause stays.
   if (batch.starts || !(batch.state === 'checking' || (batch.state === 'checked' && batch.good > 0))) return batch
   let isOfCopy = false
   const started = await actOnBatch(pool, scope, batch.id, 'start', BY, async db => {
     const copyAgeMs = await lockCopyAge(db)
-    isOfCopy = copyAgeMs !== null && Date.now() - changedMs >= copyAgeMs
+    isOfCopy = copyAgeMs !== null && Date.now() - Math.min(mtimeMs, ctimeMs) >= copyAgeMs
     return !isOfCopy
   })
   if (isOfCopy)
@@ -129,7 +147,6 @@ async function receive(
 }
 
 async function writeResults(pool: Pool, done: string, file: string, batch: Batch): Promise<void> {
-  await mkdir(done, { recursive: true })
   if (batch.rejected + batch.failed > 0) await write(join(done, `${file}.rejeitadas.csv`), rejectsFile(pool, batch))
   await write(join(done, `${file}.resultado.csv`), resultFile(pool, batch))
 }

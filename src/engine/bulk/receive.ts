@@ -22,6 +22,7 @@ import {
   deleteUpload,
   findBatch,
   findBatchOfFile,
+  findCancelledOfFile,
   insertBatch,
 } from '../../store/bulk/batches.js'
 import { insertLines, type Line } from '../../store/bulk/lines.js'
@@ -49,6 +50,8 @@ export interface Upload {
   address: string
   /** Who brought it. */
   by: string
+  /** Since when a file lies where it was found. A batch that was made of it since then is its batch, even if it was cancelled. */
+  placedMs?: number
   /** A person of the console, whose act is logged. */
   actor?: string
 }
@@ -73,7 +76,7 @@ export async function receiveBatch(
   const { pool } = parts
   await parts.requireDisk()
   if (!/\S/.test(upload.name) || upload.name.length > MAX_NAME || hasControlCharacters(upload.name)) refuse('batchName')
-  if (Buffer.byteLength(JSON.stringify(upload.base)) > MAX_BASE) refuse('baseTooLarge', mebibytes(MAX_BASE))
+  limitBase(upload.base)
   const { settings } = (await findRules(pool, scope.account)) ?? refuse('accountMissing')
   const id = newId(Date.now())
   const { name, base, starts, token, address, by } = upload
@@ -94,6 +97,10 @@ export async function receiveBatch(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+export function limitBase(base: JsonObject): void {
+  if (Buffer.byteLength(JSON.stringify(base)) > MAX_BASE) refuse('baseTooLarge', mebibytes(MAX_BASE))
 }
 
 export const mappingOf = (
@@ -174,6 +181,11 @@ async function complete(
   const { id, mapping, sha256 } = arrived
   for (;;) {
     const known = await findBatchOfFile(pool, scope, upload.name, sha256)
+    const cancelled = known === null ? await findCancelled(pool, scope, upload, sha256) : null
+    if (cancelled !== null) {
+      await deleteUpload(pool, id)
+      return { batch: cancelled, repeated: true }
+    }
     if (known === null) {
       try {
         await transaction(pool, async db => {
@@ -200,3 +212,7 @@ async function complete(
     await deleteUnstarted(pool, known.id)
   }
 }
+
+const findCancelled = async (pool: Pool, scope: Scope, { name, by, placedMs }: Upload, sha256: string): Promise<Batch | null> =>
+  // The age of the file, because the clocks of the database and of this machine differ.
+  placedMs === undefined ? null : findCancelledOfFile(pool, scope, { name, sha256, by, withinMs: Date.now() - placedMs })

@@ -8,7 +8,7 @@ import { type Scope, scopeKey } from '../../domain/scope.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
 import { isStorable } from '../../domain/text/text.js'
 import { actOnBatch, type By, batchActs, recheckBatch } from '../../engine/bulk/acts.js'
-import { receiveBatch } from '../../engine/bulk/receive.js'
+import { limitBase, receiveBatch } from '../../engine/bulk/receive.js'
 import { rejectsFile, resultFile } from '../../engine/bulk/results.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import { type Batch, findBatch, listBatches } from '../../store/bulk/batches.js'
@@ -262,7 +262,9 @@ function addMappings(app: FastifyInstance, { pool }: BulkOptions): void {
     route('Salva um mapeamento', wire.mappingSchema, { body: wire.formSchema }),
     async ({ caller, params: { name }, body }) => {
       if (!/^[^{\0\n\r]{1,80}$/.test(name) || !isStorable(name)) refuse('mappingName')
-      await saveMapping(pool, caller, { name, mapping: body.mapping ?? null, base: body.base ?? {} })
+      const base = body.base ?? {}
+      limitBase(base)
+      await saveMapping(pool, caller, { name, mapping: body.mapping ?? null, base })
       return dataAnswer(wire.mappingToWire((await findMapping(pool, caller, name))!))
     },
   )

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
 import { refuse } from '../../domain/errors.js'
+import { withoutMark } from '../../domain/text/csv-line.js'
 import { readCsv } from './csv.js'
 import { decodeText } from './text-decoding.js'
 import { readXlsx } from './xlsx.js'
@@ -17,9 +18,13 @@ const OLD = Buffer.from('d0cf11e0', 'hex')
 
 /**
  * Reads the rows of a CSV or XLSX, whichever the bytes are. A CSV is never in memory as a whole. The parts of an XLSX come in any order,
- * so that it is written to `spool` first and read from there.
+ * so that it is written to `spool` first and read from there. A list of rejects that we wrote is read as the file that it came from.
  */
 export async function* readTable(chunks: AsyncIterable<Uint8Array>, spool: string): AsyncGenerator<TableRow> {
+  for await (const { line, cells } of readRows(chunks, spool)) yield { line, cells: cells.map(withoutMark) }
+}
+
+async function* readRows(chunks: AsyncIterable<Uint8Array>, spool: string): AsyncGenerator<TableRow> {
   const { first, all } = await peek(chunks)
   if (first.subarray(0, 4).equals(OLD)) refuse('notTable', 'é uma planilha no formato antigo, XLS')
   if (!first.subarray(0, 4).equals(ZIP)) return yield* readCsv(decodeText(all))

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
-import { LOCKED, type Queryable, queryRow, queryRows, queryValue, queryValues, sqlState } from '../postgres.js'
+import { LOCKED, type Queryable, queryRow, queryRows, queryValue, queryValues, sqlState, withUnknownCommit } from '../postgres.js'
 import { CLIENT_SOCKET, Servers } from '../servers.js'
 
 /** A table that a backup copies. */
@@ -151,8 +151,13 @@ export async function finishTables(db: Queryable, sequences: readonly CopiedSequ
   await queryRows(db, 'update log_head set transaction_id = null, notification_id = null, seq = null, server = null')
 }
 
-/** With statistics of what was restored: without them the server plans for empty tables, until it looks at each of them by itself. */
+/**
+ * With statistics of what was restored: without them the server plans for empty tables, until it looks at each of them by itself. Where the
+ * answer to the commit is lost, StoreUnavailable says so.
+ */
 export const commitRestoring = async (db: Queryable): Promise<void> => {
   await queryRows(db, 'analyze')
-  await queryRows(db, 'commit')
+  await queryRows(db, 'commit').catch(error => {
+    throw withUnknownCommit(error)
+  })
 }

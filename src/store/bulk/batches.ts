@@ -111,6 +111,21 @@ export const findBatchOfFile = (db: Queryable, { account, mode }: Scope, name: s
     [account, mode, name, sha256],
   )
 
+/** The last batch that `by` made of a file under a name within so many milliseconds, if it was cancelled. */
+export const findCancelledOfFile = (
+  db: Queryable,
+  { account, mode }: Scope,
+  { name, sha256, by, withinMs }: { name: string; sha256: string; by: string; withinMs: number },
+): Promise<Batch | null> =>
+  queryRow(
+    db,
+    `select ${COLUMNS} from bulk_batch b
+     where b.account_id = $1 and b.mode = $2 and b.name = $3 and b.sha256 = decode($4, 'hex') and b.state = 'cancelled'
+       and b.created_by = $5 and b.created_at >= now() - $6 * interval '1 millisecond'
+     order by b.id desc limit 1`,
+    [account, mode, name, sha256, by, withinMs],
+  )
+
 /** Newest first, below the batch `before`. Those that are still arriving are not shown. */
 export const listBatches = (
   db: Queryable,

@@ -132,7 +132,8 @@ export async function markRestoration(db: Queryable, id: number): Promise<void> 
     `with open as materialized (
        select id from bulk_batch where state in ('receiving', 'checking', 'sending') order by id for no key update
      )
-     update bulk_batch b set state = case when state = 'sending' then 'paused' else state end, starts = false
+     update bulk_batch b set state = case when state = 'sending' then 'paused' else state end, starts = false,
+       paused_at = case when state = 'sending' then now() else paused_at end
      from open where b.id = open.id`,
   )
   await execute(

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { brazilianDate, brazilianIso, readBrazilianDate } from '../../../src/domain/text/dates.js'
+import { brazilianDate, brazilianIso, readBrazilianDate, readIso } from '../../../src/domain/text/dates.js'
 
 /** Moments of UTC, and what a clock on a wall in Brasília showed. */
 const moments: [utc: string, date: string, iso: string][] = [
@@ -72,5 +72,20 @@ test.each(['31/02/2026 01:01:32', '18/07/2026', '18/7/2026 01:01:32', '18/07/202
   '%s is no moment in Brasília',
   text => {
     expect(readBrazilianDate(text)).toBe(null)
+  },
+)
+
+test.each([
+  ['2026-07-18T09:00:00-03:00', '2026-07-18T12:00:00.000Z'],
+  ['2028-02-29T23:30-03:00', '2028-03-01T02:30:00.000Z'],
+  ['2026-01-01T00:30:00.5+02:00', '2025-12-31T22:30:00.500Z'],
+])('%s is %s', (text, iso) => {
+  expect(readIso(text)?.toISOString()).toBe(iso)
+})
+
+test.each(['2026-02-30T09:00:00-03:00', '2027-02-29T09:00:00Z', '2026-04-31T09:00Z', '2026-13-01T09:00Z', '2026-07-18T09:00:00'])(
+  '%s is no moment',
+  text => {
+    expect(readIso(text)).toBe(null)
   },
 )

@@ -1,9 +1,10 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { acceptStore } from '../../../src/app/accept-store.js'
 import { readConfig } from '../../../src/app/config.js'
 import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
 import { Refusal } from '../../../src/domain/errors.js'
 import type { AcceptStore } from '../../../src/engine/accept/accept.js'
+import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
 import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
 import { request } from '../../support/requests.js'
@@ -516,6 +517,29 @@ describe('a batch belongs to one account in one mode', () => {
     expect((await call('/mappings/cobrança', { method: 'DELETE' })).status).toBe(200)
     expect((await call('/mappings')).data).toEqual([])
   })
+
+  test('a message that is too large for an upload is too large for another check and for a saved mapping', async () => {
+    const { data } = await upload(people(1))
+    await settle()
+    const body = { base: { ...base, content: 'x'.repeat(262_144) } }
+    const refused = { status: 400, message: expect.stringContaining('A mensagem do lote passa do limite') }
+    expect(await act(data.id, 'check', { body })).toMatchObject(refused)
+    expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'checked', boas: 1 })
+    expect(await call('/mappings/grande', { method: 'PUT', body })).toMatchObject(refused)
+    expect((await call('/mappings')).data).toEqual([])
+  })
+})
+
+test('a list of rejects, put right, is sent as the file had it', async () => {
+  const { data } = await upload('Nome;E-mail\n=Ana & Cia;errado\n- Bia;bia@\n')
+  await settle()
+  const rejects = await csv(`/${data.id}/rejects`)
+  expect(rejects).toContain(`"'=Ana & Cia";"errado"`)
+  const { token, id } = await createAccount(pool, { settings: { 'bulk.perMinute': 10_000_000 } })
+  await upload(rejects.replace('"errado"', '"ana@example.com"').replace('"bia@"', '"bia@example.com"'), { token, start: '1' })
+  await settle()
+  const { rows } = await pool.query('select recipient_name from notification where account_id = $1 order by id', [id])
+  expect(rows.map(({ recipient_name }) => recipient_name).sort()).toEqual(['- Bia', '=Ana & Cia'])
 })
 
 test('the data of lines go when their time is over; what was sent stays known', async () => {
@@ -574,4 +598,19 @@ test('a batch that nobody starts within its term ends as cancelled, and says why
   expect((await call(`/${data.id}`)).data).toMatchObject(told)
   const { lotes } = (await call('')).data as unknown as { lotes: object[] }
   expect(lotes).toContainEqual(expect.objectContaining({ id: data.id, ...told }))
+})
+
+test('a batch that a restoration of the database paused ends like any other that stays paused', async () => {
+  onTestFinished(async () => void (await database.tamper('delete from restoration')))
+  const { erase, check } = await work()
+  const { data } = await upload(people(2), { start: '1' })
+  await check()
+  await holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+  expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'paused' })
+  await pool.query(`update bulk_batch set created_at = now() - interval '90 days' where id = $1`, [data.id])
+  await erase()
+  expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'paused' })
+  await pool.query(`update bulk_batch set paused_at = paused_at - interval '31 days' where id = $1`, [data.id])
+  await erase()
+  expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'cancelled' })
 })

@@ -11,6 +11,7 @@ import { saveMapping } from '../../../src/store/bulk/mappings.js'
 import { lockCopyAge } from '../../../src/store/home-server.js'
 import { runCommand } from '../../support/command.js'
 import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
+import { countWaiting, holdRows } from '../../support/locks.js'
 
 const { database } = await gatewayForFile()
 const { pool } = database
@@ -128,6 +129,63 @@ test('a crash between any two steps, and two workers at once, send each line onc
   expect(await sent()).toBe(20)
 })
 
+test('a cancelled batch is over for a worker that starts anew; the file goes again once it is put there again', async () => {
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  const first = await startWorker()
+  await first.watch!()
+  await first.check()
+  const [{ id }] = (await batches()) as [{ id: string }]
+  await actOnBatch(pool, { account, mode: 'live' }, id, 'cancel', { token: 'x', address: 'x' })
+  await round()
+  await round()
+  expect(await batches()).toMatchObject([{ id, state: 'cancelled' }])
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.resultado.csv'])
+  expect(await sent()).toBe(0)
+  await rename(join(folder, 'done', 'a.csv'), join(folder, 'a.csv'))
+  await round()
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect([await sent(), errors]).toEqual([1, []])
+})
+
+test('a file that takes the place of another while the results of that one are written stays, and is sent', async () => {
+  const path = join(folder, 'a.csv')
+  await writeFile(path, 'nome;email\nAna;ana@example.com\n')
+  const { watch, check, send } = await startWorker()
+  await watch!()
+  await check()
+  await send()
+  const lines = await holdRows(database.ownerUrl, 'lock table bulk_line')
+  const watching = watch!()
+  await expect.poll(() => countWaiting(pool)).toBeGreaterThan(0)
+  await writeFile(join(folder, '.b'), 'nome;email\nBia;bia@example.com\n')
+  await rename(join(folder, '.b'), path)
+  await lines.release()
+  await watching
+  expect(await readFile(path, 'utf8')).toContain('Bia')
+  await round()
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect([await sent(), errors]).toEqual([2, []])
+})
+
+test('a later file of the same name leaves the earlier one and its results in done/', async () => {
+  for (const person of ['Ana', 'Bia']) {
+    await writeFile(join(folder, 'a.csv'), `nome;email\n${person};pessoa@example.com\n${person};errado\n`)
+    await round()
+    await round()
+  }
+  await writeFile(join(folder, 'a.csv'), 'nome;nome\nx;y\n')
+  await round()
+  const done = join(folder, 'done')
+  const beside = (name: string): string[] => [name, `${name}.rejeitadas.csv`, `${name}.resultado.csv`]
+  expect((await readdir(done)).sort()).toEqual(
+    [...beside('a.csv'), ...beside('a (2).csv'), 'a (3).csv', 'a (3).csv.erro.txt'].sort(),
+  )
+  expect(await readFile(join(done, 'a.csv.rejeitadas.csv'), 'utf8')).toContain('Ana')
+  expect(await readFile(join(done, 'a (2).csv.rejeitadas.csv'), 'utf8')).toContain('Bia')
+})
+
 test('results that cannot be written leave the file where it is, and it is moved once they can', async () => {
   await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
   await writeFile(join(folder, 'done'), 'in the way of the folder')
@@ -198,15 +256,11 @@ test('a start that is under way when the copy is noticed is undone', async () =>
   await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
   await (await startWorker()).watch!()
   const [{ id }] = (await batches()) as [{ id: string }]
-  const waiting = () =>
-    pool.query(
-      'select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())',
-    )
   let holding: Promise<unknown> = Promise.resolve()
   await actOnBatch(pool, { account, mode: 'live' }, id, 'start', { token: 'folder', address: 'folder' }, async db => {
     expect(await lockCopyAge(db)).toBeNull()
     holding = hold()
-    await expect.poll(async () => (await waiting()).rowCount).toBeGreaterThan(0)
+    await expect.poll(() => countWaiting(pool)).toBeGreaterThan(0)
     return true
   })
   await holding

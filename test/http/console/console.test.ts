@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../../src/engine/record/record.js'
+import { searchPage } from '../../../src/http/console/notifications/notification-search.js'
 import { reportHealth } from '../../../src/store/carrier/health.js'
 import { sumTallies } from '../../../src/store/console/counts.js'
 import { listQuery } from '../../../src/store/console/notification-list.js'
@@ -243,4 +244,20 @@ test('bulk sends have a range of their own in the index of the queue: the oldest
   expect(Date.parse(after.oldest)).toBeLessThan(Date.parse(before.oldest) - 3_600_000)
   expect(await queued('/operations/queue', 'rows')).toMatchObject({ count: after.count, oldest: after.oldest })
   expect(await queued('/operations/queue', 'rows', 'later')).toMatchObject({ count: 1 })
+})
+
+test('a search goes on beyond an empty page, and does not turn to the subjects before its end', async () => {
+  const { id, token } = await createAccount(pool)
+  const acceptHere = async (body: object): Promise<string> =>
+    ((await send(url, token, { ...validSend, customID: 'contrato-9', ...body })).body as { idEmail: string }).idEmail
+  const older = await acceptHere({ sms: { number: '11987654321', text: 'oi' } })
+  await acceptHere({ subject: 'Sobre o contrato-9' })
+  const size = { notifications: 1, batch: 1, batches: 1 }
+  const read = (cursor: string | null) => {
+    const query = { q: 'contrato-9', channel: 'sms', ...(cursor === null ? {} : { cursor }) }
+    return searchPage(pool, { accounts: [id], mode: 'live' }, query, new Map(), size)
+  }
+  const first = await read(null)
+  expect(first.notifications).toEqual([])
+  expect((await read(first.next)).notifications).toMatchObject([{ id: older }])
 })

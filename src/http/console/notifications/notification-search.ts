@@ -31,7 +31,8 @@ export async function searchPage(
   const subject: SearchedText = { subject: typed }
   if (kind === 'subject') return markSubject(await listNotifications(pool, { ...question, before, text: subject }, size))
   const found = await listNotifications(pool, { ...question, before, text: exactText(typed, contracts) }, size)
-  if (found.notifications.length > 0 || before !== null || readId(typed) !== null) return found
+  // An empty page with a next one has not looked at all that the index finds.
+  if (found.notifications.length > 0 || found.next !== null || before !== null || readId(typed) !== null) return found
   return markSubject(await listNotifications(pool, { ...question, text: subject }, size))
 }
 

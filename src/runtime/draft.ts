@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+
+export interface Draft {
+  path: string
+  handle: FileHandle
+  /** Nothing is removed if it has been renamed. */
+  remove(): Promise<void>
+}
+
+/** Opens a new file beside another one, for its contents until they are whole. Each writer of the same file has its own. */
+export async function openDraft(file: string, mode: number): Promise<Draft> {
+  const path = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.part`
+  const handle = await open(path, 'wx', mode)
+  return {
+    path,
+    handle,
+    async remove() {
+      await handle.close()
+      await rm(path, { force: true })
+    },
+  }
+}
