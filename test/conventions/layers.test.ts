@@ -158,7 +158,10 @@ describe('imports', () => {
     for (const path of pages) {
       for (const { path: to, typesOnly } of importsOf(path)) {
         if (to?.startsWith('src/'))
-          expect([typesOnly, /^src\/http\/console\/([\w-]+\/)?[\w-]+-schema\.ts$/.test(to)], `${path} → ${to}`).toEqual([true, true])
+          expect([typesOnly, /^src\/http\/console\/([\w-]+\/)?[\w-]+-schema\.ts$/.test(to)], `${path} → ${to}`).toEqual([
+            true,
+            true,
+          ])
       }
     }
   })
