@@ -60,7 +60,7 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   beforeOperatorDecision?(pool: Pool, notification: string, isRetry: boolean): Promise<void>
   /** Secrets in the channel's own tables, sealed under the master key. */
   readonly sealedValues?: SealedValues
-  /** The database is an older copy: stops what the channel's own tables have as still to be done, and may have been done since, and uses no number again. */
+  /** The database is an older copy: stops the work that the channel's own tables still list, which may have been done since, and uses no number again. */
   onRestored?(db: Queryable): Promise<void>
   /** Files that the gateway serves at addresses of their own. */
   readonly documents?: readonly DocumentRoute[]

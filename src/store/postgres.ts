@@ -361,6 +361,9 @@ export const isLocked = (error: unknown): boolean => error instanceof StoreUnava
 /** The write took or waited too long. If it is one of many at once, a smaller one may succeed. */
 export const isTooSlow = (error: unknown): boolean => isTimeout(error) || isLocked(error)
 
+/** Whether one item of many may be to blame, so that the others can be written without it. */
+export const isItemFault = (error: unknown): boolean => isRowFault(error) || isTooSlow(error)
+
 export const lockedOut = (): StoreUnavailable =>
   new StoreUnavailable(Object.assign(new pg.DatabaseError('another transaction holds the row', 0, 'error'), { code: LOCKED }), {
     reachable: true,

@@ -346,50 +346,44 @@ describe('accepting sends', () => {
     expect((await countRows(database.pool)).notification! - before.notification!).toBe(1)
   })
 
-  test('a first attempt that commits late, during the second one, is still 200 once', async () => {
+  /** A store in which the answer to the first write is lost. The look for its rows comes too early, and it commits right after that. */
+  function committingLate(lost: StoreUnavailable) {
     let late: Promise<unknown> = Promise.resolve()
     let tries = 0
-    const gateway = await start(store => ({
-      // The question comes too early to see the first try, which commits right after it.
+    const store = (real: AcceptStore): Partial<AcceptStore> => ({
       findWritten: async ids => {
-        const found = await store.findWritten(tries === 1 ? [] : ids)
+        const found = await real.findWritten(tries === 1 ? [] : ids)
         await late
         return found
       },
       insertAcceptances: async group => {
-        if (++tries > 1) return store.insertAcceptances(group)
-        late = store.insertAcceptances(group)
-        throw new StoreUnavailable(new Error('timeout'))
+        if (++tries > 1) return real.insertAcceptances(group)
+        late = real.insertAcceptances(group)
+        throw lost
       },
-    }))
+    })
+    return { store, tries: () => tries }
+  }
+
+  test('a first attempt that commits late, during the second one, is still 200 once', async () => {
+    const { store, tries } = committingLate(new StoreUnavailable(new Error('timeout')))
+    const gateway = await start(store)
     const before = await countRows(database.pool)
     const answer = await send(gateway.url, account.token, validSend)
     expect(answer.status).toBe(200)
-    expect(tries).toBe(2)
+    expect(tries()).toBe(2)
     expect((await countRows(database.pool)).notification! - before.notification!).toBe(1)
     expect(await readStored(database.pool, (answer.body as { idEmail: string }).idEmail)).not.toBe(null)
   })
 
   test('a first attempt with a key that commits late, during the second one, is no repetition, and its cost stays bound', async () => {
-    let late: Promise<unknown> = Promise.resolve()
-    let tries = 0
-    const gateway = await start(store => ({
-      findWritten: async ids => {
-        const found = await store.findWritten(tries === 1 ? [] : ids)
-        await late
-        return found
-      },
-      insertAcceptances: async group => {
-        if (++tries > 1) return store.insertAcceptances(group)
-        late = store.insertAcceptances(group)
-        throw new StoreUnavailable(new Error('timeout'), { maybeCommitted: true })
-      },
-    }))
+    const { store, tries } = committingLate(new StoreUnavailable(new Error('timeout'), { maybeCommitted: true }))
+    const gateway = await start(store)
     const { id, token } = await createAccount(database.pool, { settings: { 'cost.month.cap': 1 } })
     await setPrice(database.pool, { channel: 'email', carrier: '', price: 0.6 })
     onTestFinished(() => setPrice(database.pool, { channel: 'email', carrier: '', price: 0 }))
     const answer = await send(gateway.url, token, validSend, { 'idempotency-key': 'tarde' })
-    expect([answer.status, answer.headers.get('idempotency-replayed'), tries]).toEqual([200, null, 2])
+    expect([answer.status, answer.headers.get('idempotency-replayed'), tries()]).toEqual([200, null, 2])
     const bound = await database.pool.query('select committed::float8 from cost_month where account_id = $1', [id])
     expect(bound.rows).toEqual([{ committed: 0.6 }])
     expect((await database.pool.query('select from cost_tally where account_id = $1', [id])).rows).toEqual([])

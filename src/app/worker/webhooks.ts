@@ -8,7 +8,7 @@ import { engineTiming } from '../../engine/timing.js'
 import type { Chore } from '../../runtime/chores.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { QueueFront } from '../../runtime/queue-front.js'
-import { isLocked, isRowFault, isTooSlow, type Pool } from '../../store/postgres.js'
+import { isItemFault, isLocked, isTooSlow, type Pool } from '../../store/postgres.js'
 import { pruneAttempts } from '../../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../../store/webhook/endpoints.js'
 import { pruneMessages } from '../../store/webhook/messages.js'
@@ -76,7 +76,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
       }
       return outcomes.map(({ endpoint, settlement }) => (busy.has(endpoint) ? 'busy' : settled.has(settlement.message)))
     },
-    isItemFault: error => isRowFault(error) || isTooSlow(error),
+    isItemFault,
     maxItems: 256,
     // One at a time: the outcomes that wait make the next group larger, and no delivery waits for them.
     parallel: 1,

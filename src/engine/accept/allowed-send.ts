@@ -5,7 +5,7 @@ import type { Scope } from '../../domain/scope.js'
 export interface AllowedSendOptions {
   /** false: this installation has no carriers for sends in test mode. */
   simulator: boolean
-  /** Where an account asks for what it may not send yet. */
+  /** The address at which an account asks for a kind of send that it may not use yet. */
   supportEmail: string
 }
 

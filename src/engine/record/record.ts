@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/clock.js'
 import type { Change, ChangeOutcome } from '../../domain/delivery/change.js'
 import type { Queue, QueueListener } from '../../domain/queue.js'
 import type { Scope } from '../../domain/scope.js'
+import { GroupCommit } from '../../runtime/group-commit.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { noteLateData } from '../../store/ageing.js'
 import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
@@ -12,7 +13,7 @@ import { lockDueSteps } from '../../store/delivery/due-steps.js'
 import { lockNotifications, readLocked } from '../../store/delivery/locked-deliveries.js'
 import { writeRecords } from '../../store/delivery/records.js'
 import { findStatingEvents } from '../../store/evidence/sent-content.js'
-import { groupTransaction, isRowFault, isTooSlow, type Pool, type Queryable } from '../../store/postgres.js'
+import { groupTransaction, isItemFault, type Pool, type Queryable } from '../../store/postgres.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { attemptKey, ChangeGroup } from './change-group.js'
 import { KeptNotes } from './kept-notes.js'
@@ -93,33 +94,32 @@ export async function promoteDueSteps(
       // By a clock behind the database's the steps are not due yet: to ask again at once would find the same ones.
       more = notifications.length === limit && events > 0
     } catch (error) {
-      if (notifications.length <= 1 || !isOfOne(error)) throw error
-      await promoteInHalves(pool, clock, wake, notifications.sort())
+      if (notifications.length <= 1 || !isItemFault(error)) throw error
+      await promoteApart(pool, clock, wake, notifications.sort())
       more = false
     }
   }
 }
 
-/** Whether one notification of many may be to blame. */
-const isOfOne = (error: unknown): boolean => isRowFault(error) || isTooSlow(error)
-
-/** Halving leaves the notification alone that cannot be decided on, and decides on the others; then its error is thrown. */
-async function promoteInHalves(pool: Pool, clock: Clock, wake: QueueListener, ids: readonly string[]): Promise<void> {
-  const failures: unknown[] = []
-  const promote = async (some: readonly string[]): Promise<void> => {
-    try {
+/** Leaves the notification alone that cannot be decided on, and decides on the others; then its error is thrown. */
+async function promoteApart(pool: Pool, clock: Clock, wake: QueueListener, ids: readonly string[]): Promise<void> {
+  const groups = new GroupCommit<string, true>({
+    write: async some => {
       const { released } = await groupTransaction(pool, async db =>
         applyChanges(db, clock, [], (await lockNotifications(db, some)).free),
       )
       if (released.size > 0) wake.notify(released)
-    } catch (error) {
-      if (!isOfOne(error)) throw error
-      if (some.length === 1) failures.push(error)
-      else for (const half of [some.slice(0, some.length >> 1), some.slice(some.length >> 1)]) await promote(half)
-    }
-  }
-  await promote(ids)
-  for (const error of failures) throw error
+      return some.map(() => true)
+    },
+    isItemFault,
+    maxItems: ids.length,
+    parallel: 1,
+    maxWaiting: ids.length,
+    overloaded: () => new Error('too many steps wait'),
+  })
+  const outcomes = await Promise.allSettled(ids.map(id => groups.submit(id)))
+  const failed = outcomes.find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Change, ChangeOutcome, Recorder } from '../../domain/delivery/chan
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import type { QueueListener } from '../../domain/queue.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import { isLocked, isRowFault, isTimeout, isTooSlow, type Pool } from '../../store/postgres.js'
+import { isItemFault, isLocked, isTimeout, isTooSlow, type Pool } from '../../store/postgres.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { tryChanges } from './record.js'
@@ -35,7 +35,7 @@ export function createRecorder(
       return outcomes
     },
     // A group that takes too long is halved: the many webhooks of one account must not hold up everybody's facts.
-    isItemFault: error => isRowFault(error) || isTooSlow(error),
+    isItemFault,
     maxItems: 256,
     // A statement of many large contents would take too much memory, here and in the database.
     weigh: change => (change.kind === 'attempt' ? (change.content?.bytes.length ?? 0) : 0),

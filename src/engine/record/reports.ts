@@ -72,7 +72,7 @@ export async function takeEarlyReports(
       failures.set(known.notification, error)
     }
   }
-  for (const error of failures.values()) throw error
+  if (failures.size > 0) throw [...failures.values()][0]
 }
 
 const tagOf = ({ of }: CarrierReport): ReferenceTag | undefined => ('ours' in of ? undefined : of.tag)

@@ -28,7 +28,7 @@ const PARALLEL = 16
 const GONE = 'A operadora que pode ter recebido este envio não está mais configurada.'
 
 /**
- * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report, sends again where the class or the operator
+ * Resolves attempts with unknown outcome: asks the carrier, or waits for its report, sends again where the class or the operator
  * allows it, or hands the attempts to an operator. One loop for each carrier, so that a silent carrier holds up no other, and one loop
  * for carriers that are gone. Runs until the signal.
  */
