@@ -1,4 +1,4 @@
-import type { EmailMessage } from '../src/channels/email/email-message.js'
+import type { WrittenEmail } from '../src/channels/email/email-message.js'
 import { encloseContent } from '../src/channels/email/message/enclose.js'
 import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
@@ -29,11 +29,10 @@ const prepare = createEmailPreparation({
   render: async () => ({ refused: {} }),
   readBlobs: async () => new Map(),
   findLogo: async () => null,
-  enclose: encloseContent,
 })
 
-/** As the worker makes it of the request above. */
-export async function sampleMessage(): Promise<EmailMessage> {
+/** As the worker makes it of the request above, and already in its frame. */
+export async function sampleMessage(): Promise<WrittenEmail> {
   const now = Date.now()
   const notification = newId(now)
   const message = await prepare({
@@ -63,6 +62,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     attachments: [],
     acceptedAt: new Date(now),
   })
-  if ('refused' in message) throw new Error('the sample was refused')
-  return message
+  if (!('content' in message)) throw new Error('the sample was refused')
+  const { content, frame, ...head } = message
+  return { ...head, ...encloseContent(content, frame) }
 }

@@ -74,13 +74,13 @@ function openPreview({ config, keys, pool, publicUrl, templates }: RuntimeContex
     render: createRendering(email, templates, (id, version) => findVersionContent(pool, id, version)),
     readBlobs: async () => new Map(),
     findLogo: createLogos({ read: account => findAccountLogo(pool, account) }),
-    enclose: (content, frame) => composer.enclose(content, frame),
   })
   return {
     async show(claim) {
       const message = await prepare({ ...claim, attachments: [] })
       if ('refused' in message) return message
-      return { kind: 'mail', from: message.from, fromName: message.fromName, subject: message.subject, html: message.html }
+      const { html } = 'content' in message ? await composer.enclose(message) : message
+      return { kind: 'mail', from: message.from, fromName: message.fromName, subject: message.subject, html }
     },
     close: () => composer.close(),
   }
@@ -135,7 +135,6 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
         render: createRendering(email, templates, (id, version) => findVersionContent(pool, id, version)),
         readBlobs: hashes => readBlobs(pool, hashes),
         findLogo,
-        enclose: (content, frame) => composer.enclose(content, frame),
       })
     },
     chores: [

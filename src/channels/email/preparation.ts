@@ -8,7 +8,7 @@ import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel-runtime.js'
 import { LINK_NOT_ALONE, type Rendering, refusedFor } from '../rendering.js'
 import { email, emailSettings } from './channel.js'
-import type { EmailMessage } from './email-message.js'
+import type { EmailMessage, Unenclosed } from './email-message.js'
 import type { ShownLogo } from './logos.js'
 import { type Enclosed, encloseNotice } from './message/enclose.js'
 import type { Frame } from './message/frame.js'
@@ -29,7 +29,6 @@ export interface EmailParts {
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
   /** The logo of the account, if mail programs can show it. */
   findLogo(account: string): Promise<ShownLogo | null>
-  enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
 }
 
 /** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
@@ -45,7 +44,7 @@ export function createEmailPreparation(parts: EmailParts) {
     const content = claim.protected ? null : await writeContent(parts, claim, link)
     if (content !== null && typeof content === 'object') return content
     const frame = makeFrame(claim, await parts.findLogo(claim.account), { base, link, image: `${base}/o/${code}.gif` })
-    const { html, text } = content === null ? encloseNotice(frame) : await parts.enclose(content, frame)
+    const text: Enclosed | Unenclosed = content === null ? encloseNotice(frame) : { content, frame }
     const files = claim.protected ? [] : claim.attachments
     const bytes = files.length === 0 ? null : await parts.readBlobs(files.map(({ sha256 }) => sha256))
     const envelopeFrom = parts.returnAddress(claim.notification, 'return')
@@ -64,8 +63,7 @@ export function createEmailPreparation(parts: EmailParts) {
       from: settings['email.from'] || parts.defaultFrom,
       fromName: settings['email.name'] || brandName(claim.settings, claim.accountName),
       subject: claim.subject,
-      html,
-      text,
+      ...text,
       attachments: files.map(({ name, sha256 }) => ({ name, sha256, bytes: bytes!.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { email } from '../../../src/channels/email/channel.js'
 import type { EmailMessage } from '../../../src/channels/email/email-message.js'
-import { encloseContent } from '../../../src/channels/email/message/enclose.js'
+import { writtenOf } from '../../../src/channels/email/message/compose.js'
 import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
 import { createRendering } from '../../../src/channels/rendering.js'
 import { createTemplateRunner } from '../../../src/channels/template-runner.js'
@@ -58,7 +58,6 @@ const prepare = createEmailPreparation({
   })),
   readBlobs: async () => new Map(),
   findLogo: async account => (account === claim.account ? { path: '/r/logo/ab', width: 88, height: 44 } : null),
-  enclose: encloseContent,
 })
 
 test.each([
@@ -66,7 +65,7 @@ test.each([
   ['https://avisos.acme.example', 'https://avisos.acme.example'],
 ])('with link.domain "%s", link and image lead to %s, and to this notification', async (domain, base) => {
   const settings = { ...claim.settings, 'link.domain': domain }
-  const { html } = (await prepare({ ...claim, settings })) as EmailMessage
+  const { html } = writtenOf((await prepare({ ...claim, settings })) as EmailMessage)
   const codes = [/"([^"]+)\/n\/([\w-]{44})"/, /"([^"]+)\/o\/([\w-]{44})\.gif"/].map(pattern => pattern.exec(html)!)
   expect(codes.map(([, found]) => found)).toEqual([base, base])
   for (const [, , code] of codes)
@@ -97,7 +96,7 @@ test('the name beside the address is that of the e-mail settings, of the brand, 
 test('the message carries the logo, the colour and the identity of the account, from the domain of its links', async () => {
   const settings = completeSettings({ ...IDENTITY, 'link.domain': 'https://avisos.acme.example' })
   for (const isProtected of [false, true]) {
-    const { html, text } = (await prepare({ ...claim, settings, protected: isProtected })) as EmailMessage
+    const { html, text } = writtenOf((await prepare({ ...claim, settings, protected: isProtected })) as EmailMessage)
     expect(html).toContain(
       '<img src="https://avisos.acme.example/r/logo/ab" width="88" height="44" alt="Logotipo de Banco Aurora"',
     )
@@ -113,13 +112,13 @@ describe('an e-mail with a template', () => {
     prepare({ ...claim, template, request: { template: 'aviso', variables }, ...more })
 
   test('carries it filled in, in place of the content, with the values as text and the recipient’s link', async () => {
-    const { html } = (await withTemplate({ nome: '<b>Maria' })) as EmailMessage
+    const { html } = writtenOf((await withTemplate({ nome: '<b>Maria' })) as EmailMessage)
     expect(html).toContain('Prezada &lt;b&gt;Maria, leia https://notifica.example/n/')
     expect(html).not.toMatch(/Olá|SHORT_LINK/)
   })
 
   test('protected by a question, shows neither', async () => {
-    const { html } = (await withTemplate({ nome: 'Maria' }, { protected: true })) as EmailMessage
+    const { html } = writtenOf((await withTemplate({ nome: 'Maria' }, { protected: true })) as EmailMessage)
     expect(html).toContain('protegida por uma pergunta')
     expect(html).not.toContain('Prezada')
   })

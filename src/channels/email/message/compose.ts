@@ -2,7 +2,8 @@ import { detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { StoredFile } from '../../../domain/delivery/sent-content.js'
 import { base64Lines, base64LinesLength } from '../../../domain/text/base64-lines.js'
 import { SendError } from '../../provider.js'
-import type { EmailMessage } from '../email-message.js'
+import type { EmailMessage, WrittenEmail } from '../email-message.js'
+import { encloseContent } from './enclose.js'
 import { header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
 
 /**
@@ -16,9 +17,14 @@ const MIXED = '=_carteiro_mixed'
 
 export function composeEmail(message: EmailMessage): Buffer {
   requireSafeAddresses(message)
-  const parts = message.attachments.length === 0 ? alternative(message) : mixed(message)
-  return Buffer.concat([Buffer.from(headers(message)), ...parts])
+  const written = writtenOf(message)
+  const parts = written.attachments.length === 0 ? alternative(written) : mixed(written)
+  return Buffer.concat([Buffer.from(headers(written)), ...parts])
 }
+
+/** The e-mail with its content in our frame. */
+export const writtenOf = (message: EmailMessage): WrittenEmail =>
+  'content' in message ? { ...message, ...encloseContent(message.content, message.frame) } : message
 
 export function requireSafeAddresses(message: EmailMessage): void {
   for (const address of [message.from, message.to, message.replyTo, message.receiptTo]) {
@@ -52,7 +58,7 @@ function headers(message: EmailMessage): string {
   ].join('')
 }
 
-function alternative({ text, html }: EmailMessage): Buffer[] {
+function alternative({ text, html }: WrittenEmail): Buffer[] {
   return [
     Buffer.from(
       `${header('Content-Type', `multipart/alternative; boundary="${ALTERNATIVE}"`)}\r\n--${ALTERNATIVE}\r\n${bodyHeaders('plain')}`,
@@ -67,7 +73,7 @@ function alternative({ text, html }: EmailMessage): Buffer[] {
 const bodyHeaders = (kind: 'plain' | 'html'): string =>
   `Content-Type: text/${kind}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`
 
-function mixed(message: EmailMessage): Buffer[] {
+function mixed(message: WrittenEmail): Buffer[] {
   return [
     Buffer.from(`${header('Content-Type', `multipart/mixed; boundary="${MIXED}"`)}\r\n--${MIXED}\r\n`),
     ...alternative(message),

@@ -1,22 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { GroupCommit } from '../../../runtime/group-commit.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadPool } from '../../../runtime/thread-pool.js'
-import type { EmailMessage } from '../email-message.js'
+import type { EmailMessage, Unenclosed } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
 import { type Enclosed, encloseContent } from './enclose.js'
-import type { Frame } from './frame.js'
 import { textFromHtml } from './text.js'
 
 export interface Composer {
   toText(html: string): string | Promise<string>
-  enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
+  enclose(content: Unenclosed): Promise<Enclosed>
   compose(message: EmailMessage): Buffer | Promise<Buffer>
   /** Whether the thread for small e-mails has started; until then the event loop composes them. The first one starts the thread. */
   readonly isReady: boolean
   close(): Promise<void>
 }
 
-type Question = { html: string } | { content: string; frame: Frame } | { message: EmailMessage }
+type Question = { html: string } | Unenclosed | { message: EmailMessage }
 type Answer = string | Enclosed | Uint8Array
 
 /** About 4 ms of work. */
@@ -63,11 +62,11 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
       return forSmall.isReady
     },
     toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
-    enclose: (content, frame) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,
+    enclose: ({ content, frame }) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,
     async compose(message) {
       // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
       requireSafeAddresses(message)
-      return asBuffer(await ask({ message }, sizeOf(message) <= SMALL_MESSAGE))
+      return asBuffer(await ask({ message }, isSmall(message)))
     },
     async close() {
       await Promise.all([forSmall.close(), forLarge.close()])
@@ -75,8 +74,11 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
   }
 }
 
-const sizeOf = ({ html, text, attachments }: EmailMessage): number =>
-  attachments.reduce((sum, { bytes }) => sum + bytes.length, html.length + text.length)
+function isSmall(message: EmailMessage): boolean {
+  if ('content' in message && message.content.length > SMALL_HTML) return false
+  const text = 'content' in message ? message.content.length : message.html.length + message.text.length
+  return message.attachments.reduce((sum, { bytes }) => sum + bytes.length, text) <= SMALL_MESSAGE
+}
 
 const asBuffer = (answer: Answer): Buffer => {
   const { buffer, byteOffset, byteLength } = answer as Uint8Array<ArrayBuffer>

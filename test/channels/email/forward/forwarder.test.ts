@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
+import type { EmailMessage, WrittenEmail } from '../../../../src/channels/email/email-message.js'
 import { forwardJobs, queueForward } from '../../../../src/channels/email/forward/forward-store.js'
 import { createForwarder } from '../../../../src/channels/email/forward/forwarder.js'
-import { composeEmail } from '../../../../src/channels/email/message/compose.js'
+import { composeEmail, writtenOf } from '../../../../src/channels/email/message/compose.js'
 import { type Report, readReport } from '../../../../src/channels/email/reports/reports.js'
 import { createReturns } from '../../../../src/channels/email/reports/returns.js'
 import { type ReturnAddress, readVerp, verpAddress } from '../../../../src/channels/email/verp.js'
@@ -55,10 +55,10 @@ async function world(
   const account = await createAccount(pool, { settings: settings as Record<string, string> })
   const { token } = mode === 'live' ? account : await issueToken(pool, account.id, { mode })
   const { record } = createRecorder(pool, Date.now, new Wake())
-  const sent: { message: EmailMessage; mode: string }[] = []
+  const sent: { message: WrittenEmail; mode: string }[] = []
   const carrierOf = (of: string): Carrier<EmailMessage> => ({
     async send(message) {
-      sent.push({ message, mode: of })
+      sent.push({ message: writtenOf(message), mode: of })
       const outcome = outcomes.shift() ?? 'taken'
       if (outcome !== 'taken') throw outcome
       return { references: [], answer: '250 Ok', delivered: false }

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { type Composer, createComposer } from '../../../../src/channels/email/message/composer.js'
+import type { Frame } from '../../../../src/channels/email/message/frame.js'
 import { textFromHtml } from '../../../../src/channels/email/message/text.js'
 import { SendError } from '../../../../src/channels/provider.js'
 import { email } from '../messages.js'
@@ -13,12 +15,24 @@ async function composerForTest(): Promise<Composer> {
   return composer
 }
 
+const frame: Frame = {
+  sender: { name: 'Banco Aurora', color: '#1f3f8f', logo: null, details: [] },
+  subject: 'Aviso',
+  recipientName: 'Maria',
+  link: 'https://example.com/n/abc',
+  image: 'https://example.com/o/abc.gif',
+}
 const paragraph = '<p>Seu <b>contrato</b> vence em 30 dias. <a href="https://example.com/a">Regularize</a>.</p>\n'
 const large = email({ attachments: [{ name: 'ação.pdf', bytes: Buffer.alloc(3_000_000, 'carteiro') }] })
+
+const { html: _, text: __, ...head } = email()
+const unenclosed = (content: string): EmailMessage => ({ ...head, content, frame })
 
 test.each([
   ['small', paragraph, email()],
   ['large', paragraph.repeat(500), large],
+  ['small unenclosed', paragraph, unenclosed(paragraph)],
+  ['large unenclosed', paragraph.repeat(500), unenclosed(paragraph.repeat(500))],
 ])('a %s message has the same bytes as without a thread, at every attempt', async (_, html, message) => {
   const composer = await composerForTest()
   for (let tries = 0; tries < 2; tries++) {
