@@ -1,4 +1,4 @@
-import type { Call, CallOptions } from './request.js'
+import { asJson, asText, type Call, type CallOptions, type Requester } from './request.js'
 import type { Batch, BatchForm, BulkMapping } from './types.js'
 
 export interface UploadOptions extends CallOptions {
@@ -12,7 +12,6 @@ export interface UploadOptions extends CallOptions {
   start?: boolean
 }
 
-type Requester = (call: Call) => Promise<Response>
 /** A batch without the errors of its lines: only `get` returns those. */
 type Progress = Omit<Batch, 'erros'>
 type File = Blob | Uint8Array<ArrayBuffer> | string
@@ -22,12 +21,12 @@ const UPLOAD_MS = 30 * 60_000
 
 /** Batches: a file of many sends. */
 export function bulkOf(request: Requester) {
-  const data = async <Value>(call: Call): Promise<Value> => ((await (await request(call)).json()) as { data: Value }).data
+  const data = async <Value>(call: Call): Promise<Value> => ((await request(call, asJson)) as { data: Value }).data
   const at = (id: string): string => `/gw/bulk/${encodeURIComponent(id)}`
   const act = (name: string) => (id: string, options?: CallOptions) =>
     data<Progress>({ method: 'POST', path: `${at(id)}/${name}`, repeatable: false, ...options })
-  const text = async (path: string, options?: CallOptions): Promise<string> =>
-    (await request({ method: 'GET', path, repeatable: true, ...options })).text()
+  const text = (path: string, options?: CallOptions): Promise<string> =>
+    request({ method: 'GET', path, repeatable: true, ...options }, asText)
   return {
     /** A CSV or XLSX. The same file under the same name is the same batch: uploading it again sends nothing twice. */
     upload: (file: File, { mapping, base, start, name, ...options }: UploadOptions = {}) =>
@@ -73,7 +72,7 @@ export function bulkOf(request: Requester) {
     saveMapping: (name: string, form: BatchForm, options?: CallOptions) =>
       data<BulkMapping>({ method: 'PUT', path: mappingAt(name), body: form, repeatable: true, ...options }),
     async removeMapping(name: string, options?: CallOptions): Promise<void> {
-      await request({ method: 'DELETE', path: mappingAt(name), repeatable: true, ...options })
+      await request({ method: 'DELETE', path: mappingAt(name), repeatable: true, ...options }, asText)
     },
   }
 }

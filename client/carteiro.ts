@@ -1,5 +1,15 @@
 import { bulkOf } from './bulk.js'
-import { type Call, type CallOptions, type ClientOptions, createRequester } from './request.js'
+import {
+  asJson,
+  asText,
+  type Call,
+  type CallOptions,
+  CarteiroError,
+  type ClientOptions,
+  createRequester,
+  NoAnswerError,
+  type Requester,
+} from './request.js'
 import type {
   AttemptsQuery,
   Channel,
@@ -44,7 +54,7 @@ interface Data<Value> {
 
 /** A client of the gateway's API. Runs wherever there is `fetch`: Node, Deno, Bun, edge runtimes. */
 export class Carteiro {
-  readonly #request: (call: Call) => Promise<Response>
+  readonly #request: Requester
   readonly bulk: ReturnType<typeof bulkOf>
   readonly templates: ReturnType<typeof templatesOf>
   readonly webhooks: ReturnType<typeof webhooksOf>
@@ -60,14 +70,19 @@ export class Carteiro {
 
   /** Accepted is not delivered: follow the notification by its `idEmail`, or by webhook. */
   async send(request: SendRequest, { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {}): Promise<SendAnswer> {
-    return this.#json<SendAnswer>({
-      method: 'POST',
-      path: '/gw/email',
-      body: request,
-      headers: { 'idempotency-key': idempotencyKey },
-      repeatable: true,
-      ...options,
-    })
+    try {
+      return await this.#json<SendAnswer>({
+        method: 'POST',
+        path: '/gw/email',
+        body: request,
+        headers: { 'idempotency-key': idempotencyKey },
+        repeatable: true,
+        ...options,
+      })
+    } catch (error) {
+      if (error instanceof CarteiroError || options.signal?.aborted === true) throw error
+      throw new NoAnswerError(idempotencyKey, error)
+    }
   }
 
   /** The status record of one channel. A channel without one yet is an error 404. */
@@ -133,7 +148,7 @@ export class Carteiro {
   }
 
   async #json<Answer>(call: Call): Promise<Answer> {
-    return (await (await this.#request(call)).json()) as Answer
+    return (await this.#request(call, asJson)) as Answer
   }
 
   #get<Answer>(path: string, options: CallOptions = {}, query: Call['query'] = {}): Promise<Answer> {
@@ -141,18 +156,18 @@ export class Carteiro {
   }
 
   async #bytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
-    const response = await this.#request({ method: 'GET', path, repeatable: true, ...options })
-    return new Uint8Array(await response.arrayBuffer())
+    return this.#request(
+      { method: 'GET', path, repeatable: true, ...options },
+      async response => new Uint8Array(await response.arrayBuffer()),
+    )
   }
 }
-
-type Requester = (call: Call) => Promise<Response>
 
 /** Calls whose answer is in `data`. */
 const dataOf =
   (request: Requester) =>
   async <Value>(call: Call): Promise<Value> =>
-    ((await (await request(call)).json()) as Data<Value>).data
+    ((await request(call, asJson)) as Data<Value>).data
 
 function templatesOf(request: Requester) {
   const data = dataOf(request)
@@ -162,15 +177,19 @@ function templatesOf(request: Requester) {
     async *list(query: Omit<TemplatesQuery, 'cursor'> = {}, options?: CallOptions): AsyncGenerator<Template> {
       let cursor: string | undefined
       do {
-        const response: Response = await request({
+        const call: Call = {
           method: 'GET',
           path: '/gw/templates',
           query: cursor === undefined ? query : { ...query, cursor },
           repeatable: true,
           ...options,
-        })
-        yield* ((await response.json()) as Data<Template[]>).data
-        cursor = nextCursor(response)
+        }
+        const page: { templates: Template[]; next: string | undefined } = await request(call, async response => ({
+          templates: ((await response.json()) as Data<Template[]>).data,
+          next: nextCursor(response),
+        }))
+        yield* page.templates
+        cursor = page.next
       } while (cursor !== undefined)
     },
     /** `versao`: an earlier version of its content. */
@@ -209,7 +228,7 @@ function webhooksOf(request: Requester) {
     edit: (id: string, edit: WebhookEdit, options?: CallOptions) =>
       data<Webhook>({ method: 'PUT', path: at(id), body: edit, repeatable: true, ...options }),
     async remove(id: string, options?: CallOptions): Promise<void> {
-      await request({ method: 'DELETE', path: at(id), repeatable: true, ...options })
+      await request({ method: 'DELETE', path: at(id), repeatable: true, ...options }, asText)
     },
     /** Both secrets sign for 24 hours. */
     rotate: (id: string, options?: CallOptions) =>

@@ -1,6 +1,6 @@
 export type { UploadOptions } from './bulk.js'
 export { Carteiro, type SendOptions } from './carteiro.js'
-export { type CallOptions, CarteiroError, type ClientOptions } from './request.js'
+export { type CallOptions, CarteiroError, type ClientOptions, NoAnswerError } from './request.js'
 export type * from './types.js'
 export {
   type VerifyOptions,

@@ -19,6 +19,20 @@ export interface CallOptions {
   signal?: AbortSignal
 }
 
+/**
+ * No answer to a send, at any attempt: the gateway may have accepted it. Sent again with the same key, it is not sent twice. `cause` is the
+ * error of the last attempt.
+ */
+export class NoAnswerError extends Error {
+  readonly idempotencyKey: string
+
+  constructor(idempotencyKey: string, cause: unknown) {
+    super(`no answer to the send with the key ${idempotencyKey}, which may have been accepted`, { cause })
+    this.name = 'NoAnswerError'
+    this.idempotencyKey = idempotencyKey
+  }
+}
+
 /** An answer of the gateway that is not a success. `message` is the gateway's own sentence, in Portuguese: it names the field and the cure. */
 export class CarteiroError extends Error {
   readonly status: number
@@ -50,6 +64,12 @@ export interface Call extends CallOptions {
 /** The longest wait that the gateway may ask for; a longer one is an answer to hand on. */
 const MAX_WAIT_MS = 60_000
 
+export type Requester = ReturnType<typeof createRequester>
+
+export const asJson = (response: Response): Promise<unknown> => response.json()
+
+export const asText = (response: Response): Promise<string> => response.text()
+
 /** Makes requests: with the token, within a time, and again where that is safe. */
 export function createRequester(options: ClientOptions) {
   const { token, attempts = 4, timeoutMs = 30_000, firstDelayMs = 500 } = options
@@ -69,13 +89,14 @@ export function createRequester(options: ClientOptions) {
     })
   }
 
-  return async function request(call: Call): Promise<Response> {
+  return async function request<Answer>(call: Call, read: (response: Response) => Promise<Answer>): Promise<Answer> {
     for (let made = 1; ; made++) {
       const isLast = made >= attempts
       let waitMs = firstDelayMs * 2 ** (made - 1) * (0.75 + Math.random() / 2)
       try {
         const response = await attempt(call)
-        if (response.ok) return response
+        // Read within the attempt: the connection may break after the first byte of the answer.
+        if (response.ok) return await read(response)
         const askedMs = readRetryAfter(response)
         const mayRepeat = response.status === 429 || (call.repeatable && isPassing(response.status, call))
         if (isLast || !mayRepeat || askedMs > MAX_WAIT_MS) throw await readError(response)

@@ -76,6 +76,8 @@ function stopWith(simulator: Simulator): void {
   }
   // The supervisor is gone after 'disconnect', so no SIGTERM would ever come.
   for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.once(event, stop)
+  // It may have gone while the simulator started, before anybody listened.
+  if (process.connected === false) stop()
 }
 
 function describe({ url, key, carrierUrls }: Simulator, json: boolean): string {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { Carteiro, CarteiroError } from '../../client/client.js'
+import { Carteiro, CarteiroError, NoAnswerError } from '../../client/client.js'
 import { readConfig } from '../app/config.js'
 import { OperatorError } from '../domain/errors.js'
 import type { OutputOptions } from './output.js'
@@ -31,6 +31,10 @@ export async function withGateway<T>(options: RemoteOptions, work: (carteiro: Ca
     return await work(new Carteiro(gateway))
   } catch (error) {
     if (error instanceof CarteiroError) throw new OperatorError(`O gateway recusou (${error.status}): ${error.message}`)
+    if (error instanceof NoAnswerError)
+      throw new OperatorError(
+        `O gateway não respondeu em ${gateway.url}. O envio pode ter sido aceito: confira se ele está no ar e repita o comando com --key ${error.idempotencyKey}, para que nada saia duas vezes.`,
+      )
     // What fetch throws where nobody answers.
     if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError'))
       throw new OperatorError(`O gateway não respondeu em ${gateway.url}. Confira --url (ou CARTEIRO_URL) e se ele está no ar.`)

@@ -69,6 +69,38 @@ test('a restart gets the arguments of that moment', async () => {
   expect(entries[0]!.reason).toBe('chosen by the child')
 })
 
+// Longer than any system lets the arguments be.
+const tooLong = (): string[] => ['x'.repeat(10_000_000)]
+const node = process.execPath
+const withoutProgram = (): string[] => {
+  process.execPath = '/nonexistent/node'
+  queueMicrotask(() => {
+    process.execPath = node
+  })
+  return ['role']
+}
+
+test.each([
+  ['throws', tooLong, /E2BIG/],
+  ['reports by an event alone', withoutProgram, /ENOENT/],
+])('a restart for which the machine has no process, as the system %s, is tried again', async (_, failing, reason) => {
+  const script = 'process.send({ ready: null }, () => process.exit(3))'
+  let starts = 0
+  const { child, entries } = childOf(script, TIMING, () => (starts++ === 1 ? failing() : ['role']))
+  // The name of a child is asked for with its arguments, so the second call is not always the second start.
+  Object.defineProperty(child, 'name', { value: 'role' })
+  await child.start()
+  await expect.poll(() => entries.length, { timeout: 30_000 }).toBeGreaterThan(2)
+  expect(entries[1]!.reason).toMatch(reason)
+  expect(entries[2]!.reason).toBe('código 3')
+})
+
+test('a child for which there was no process is stopped at once', async () => {
+  const { child } = childOf('', TIMING, withoutProgram)
+  await expect(child.start()).rejects.toThrow(/ENOENT/)
+  await child.stop(never)
+})
+
 test('a first start that fails is an error in the process’s own words', async () => {
   const { child } = childOf("process.send({ failed: 'Falta a chave.' }, () => process.exit(1))")
   await expect(child.start()).rejects.toThrow('O processo "role" não iniciou: Falta a chave.')

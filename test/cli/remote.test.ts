@@ -59,6 +59,7 @@ test.each<[string[], RegExp]>([
   [['status', 'x'], /idEmail/],
   [['status', '01900000-0000-7000-8000-000000000000'], /^O gateway recusou \(404\)/],
   [['list', '--url', 'http://127.0.0.1:9'], /^O gateway não respondeu em http:\/\/127\.0\.0\.1:9/],
+  [['send', ...message, '--url', 'http://127.0.0.1:9', '--key', 'k-2'], /pode ter sido aceito.*repita o comando com --key k-2/],
   [['list', '--token', 'x'], /^O gateway recusou \(401\)/],
 ])('%j is refused in a sentence, with exit code 1', async (args, sentence) => {
   const { status, stdout, stderr } = await run(...args)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { Carteiro, CarteiroError, type NewTemplate } from '../../client/client.js'
+import { Carteiro, CarteiroError, type NewTemplate, NoAnswerError } from '../../client/client.js'
 import { gatewayForFile } from '../support/gateway.js'
 import { validSend } from '../support/requests.js'
 import { readSource } from '../support/sources.js'
@@ -149,6 +149,27 @@ test('a send is repeated with its key after a break and after 503, and is sent o
   expect(keys).toHaveLength(4)
   expect(new Set(keys).size).toBe(1)
   expect(await countSends()).toBe(before + 1)
+})
+
+test('a send is repeated with its key where the answer breaks off after its first bytes', async () => {
+  const before = await countSends()
+  const breakOff = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = Buffer.concat(await request.toArray())
+    await fetch(`${gateway.url}/gw/email`, { method: 'POST', headers: headersOf(request), body })
+    response.writeHead(200, { 'content-length': '100' })
+    response.write('{"idEmail"', () => request.socket.destroy())
+  }
+  const { client, keys } = await behind([breakOff])
+  expect((await client.send(validSend)).idEmail).toMatch(/^[0-9a-f-]{36}$/)
+  expect(new Set(keys).size).toBe(1)
+  expect(await countSends()).toBe(before + 1)
+})
+
+test('a send without any answer is an error with its key, with which it can be repeated', async () => {
+  const { client, keys } = await behind([broken, broken, broken, broken])
+  const error = await client.send(validSend).catch(thrown => thrown)
+  expect(error).toBeInstanceOf(NoAnswerError)
+  expect(error).toMatchObject({ idempotencyKey: keys[0], cause: expect.any(TypeError) })
 })
 
 test('what may not be done twice is not repeated, except after 429', async () => {

@@ -59,12 +59,11 @@ export class Child {
   #run(onReady: (address: string | null) => void, onEnd: (end: End) => void): void {
     let readyAt: number | null = null
     let reason: string | null = null
-    const child = fork(this.#options.program, this.#options.args(), {
-      env: this.#options.env,
-      // Ctrl-C reaches the terminal's whole process group; a detached child gets its SIGTERM from here instead.
-      detached: true,
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
+    const end = (words: string): void => {
+      if (!this.#stopping) onEnd({ reason: reason ?? words, readyAt })
+    }
+    const child = this.#fork(error => end(error.message))
+    if (child === null) return
     this.#process = child
     child.on('message', (message: { ready?: string | null; failed?: string }) => {
       reason = message.failed ?? reason
@@ -72,9 +71,26 @@ export class Child {
       readyAt = performance.now()
       onReady(message.ready)
     })
-    child.on('exit', (code, signal) => {
-      if (!this.#stopping) onEnd({ reason: reason ?? (signal === null ? `código ${code}` : `sinal ${signal}`), readyAt })
-    })
+    child.on('exit', (code, signal) => end(signal === null ? `código ${code}` : `sinal ${signal}`))
+  }
+
+  /** null: the machine has no room for one more process. Some shortages are thrown, and others come as an event without an end. */
+  #fork(onFailure: (error: Error) => void): ChildProcess | null {
+    const { program, args, env } = this.#options
+    try {
+      const child = fork(program, args(), {
+        env,
+        // Ctrl-C reaches the terminal's whole process group; a detached child gets its SIGTERM from here instead.
+        detached: true,
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      })
+      // A process that runs reports its own end: an error of its channel is not one.
+      child.on('error', error => child.pid === undefined && onFailure(error))
+      return child
+    } catch (error) {
+      onFailure(error as Error)
+      return null
+    }
   }
 
   #again({ reason, readyAt }: End): void {
@@ -99,7 +115,7 @@ export class Child {
     this.#stopping = true
     clearTimeout(this.#restart)
     const child = this.#process
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
     const kill = (): void => void child.kill('SIGKILL')
     child.kill(hurried.aborted ? 'SIGKILL' : 'SIGTERM')

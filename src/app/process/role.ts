@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Keys } from '../../domain/access/keys.js'
 import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
 import { runChores } from '../../runtime/chores.js'
+import { whenParentIsGone } from '../../runtime/parent.js'
 import { findBeyond } from '../../store/migrate.js'
 import type { Pool } from '../../store/postgres.js'
 import { countStart } from '../../store/processes.js'
@@ -43,7 +44,7 @@ export async function runRole(
   const log = openLog(config.logLevel, role)
   const stop = stopSignals()
   // The supervisor is gone: nobody else will tell us to stop.
-  process.on('disconnect', stop.ask)
+  whenParentIsGone(stop.ask)
   try {
     await untilAborted(stop.asked, async () => {
       const database = await openDatabase(config, true, log, stop.asked)

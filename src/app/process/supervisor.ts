@@ -54,7 +54,9 @@ async function superviseOn(database: Database, { config, env, json, paused, log,
   await pool.end()
 
   const children: Child[] = []
-  const start = (args: () => readonly string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
+  const start = async (args: () => readonly string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
+    // The start goes on behind a stop that has begun. What it started now, nobody would end.
+    stop.asked.throwIfAborted()
     const child = new Child({ program: PROGRAM, args, env: childEnv, log })
     children.unshift(child)
     return child.start()
