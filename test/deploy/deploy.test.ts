@@ -26,9 +26,27 @@ const podsOf = (): { name: string; pod: PodSpec; labels: Record<string, string>;
 const containersOf = (): Container[] => podsOf().flatMap(({ pod }) => pod.containers)
 const named = (kind: string, name: string): Manifest =>
   manifests().find(manifest => manifest.kind === kind && manifest.metadata.name === name)!
-/** An example's value that must be exchanged, exchanged. */
+/** An example's values that must be exchanged, exchanged. */
 const exchanged = (env: Record<string, string>): Record<string, string> =>
-  env.CARTEIRO_MASTER_KEY === 'TROQUE' ? { ...env, CARTEIRO_MASTER_KEY: '07'.repeat(32) } : env
+  Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value === 'TROQUE' ? '07'.repeat(32) : value]))
+
+interface Rule {
+  matches?: { path: { type: string; value: string } }[]
+  backendRefs?: { name: string; port: number }[]
+  timeouts?: { request: string }
+}
+
+/** The specification of an HTTPRoute. */
+interface Route {
+  parentRefs: { name: string; sectionName: string }[]
+  hostnames: string[]
+  rules: Rule[]
+}
+
+const routes = (): Route[] =>
+  manifests()
+    .filter(({ kind }) => kind === 'HTTPRoute')
+    .map(({ spec }) => spec as unknown as Route)
 
 /** The names of the settings that the configuration reads. */
 function settingsRead(): Set<string> {
@@ -69,8 +87,8 @@ test('every setting that deploy/ gives exists, with a value that is accepted and
   }
 })
 
-test('the example of a master key is refused until it is exchanged', () => {
-  expect(() => readConfig(named('Secret', 'carteiro').stringData!)).toThrow(/CARTEIRO_MASTER_KEY/)
+test('the examples of a master key and of a token are refused until they are exchanged', () => {
+  expect(() => readConfig(named('Secret', 'carteiro').stringData!)).toThrow(/CARTEIRO_MASTER_KEY[\s\S]*METRICS_TOKEN/)
 })
 
 test('every command line exists', async () => {
@@ -221,15 +239,41 @@ describe('the Kubernetes manifests', () => {
         if (secretRef !== undefined) expect(named('Secret', secretRef.name), name).toBeDefined()
       }
     }
-    const backend = named('Ingress', 'carteiro').spec as {
-      rules: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
-    }
-    for (const { service } of backend.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))) {
-      const ports = named('Service', service.name).spec!.ports as { name: string; targetPort: string }[]
-      const port = ports.find(({ name }) => name === service.port.name)!
+    const { listeners } = named('Gateway', 'carteiro').spec as { listeners: { name: string; hostname: string }[] }
+    const backends = routes().flatMap(({ rules }) => rules.flatMap(({ backendRefs = [] }) => backendRefs))
+    expect(backends.length).toBeGreaterThan(0)
+    for (const { name, port } of backends) {
+      const ports = named('Service', name).spec!.ports as { port: number; targetPort: string }[]
+      const { targetPort } = ports.find(served => served.port === port)!
       const api = podsOf().find(({ name }) => name === 'carteiro-api')!.pod.containers[0]!
-      expect(api.ports).toContainEqual({ name: port.targetPort, containerPort: 8080 })
+      expect(api.ports).toContainEqual({ name: targetPort, containerPort: 8080 })
     }
+    const { hostname } = new URL(named('ConfigMap', 'carteiro').data!.PUBLIC_URL!)
+    expect(listeners.map(listener => listener.hostname)).toEqual([hostname, hostname])
+    for (const { parentRefs, hostnames } of routes()) {
+      expect(hostnames).toEqual([hostname])
+      for (const { name, sectionName } of parentRefs) {
+        expect(named('Gateway', name)).toBeDefined()
+        expect(listeners.map(listener => listener.name)).toContain(sectionName)
+      }
+    }
+  })
+
+  test('follow the rules of a proxy: no log of requests, no /metrics, no end to a stream of events', () => {
+    const { infrastructure } = named('Gateway', 'carteiro').spec as {
+      infrastructure: { parametersRef: { kind: string; name: string } }
+    }
+    const { kind, name } = infrastructure.parametersRef
+    expect(named(kind, name).spec).toMatchObject({ telemetry: { accessLog: { disable: true } } })
+    // A longer prefix wins. A rule without a backend is answered by the gateway itself, with an error.
+    const { rules } = named('HTTPRoute', 'carteiro').spec as unknown as Route
+    const pathsOf = ({ matches = [] }: Rule) => matches.map(({ path }) => path)
+    expect(rules.filter(({ backendRefs }) => backendRefs === undefined).flatMap(pathsOf)).toEqual([
+      { type: 'PathPrefix', value: '/metrics' },
+    ])
+    const served = rules.filter(({ backendRefs }) => backendRefs !== undefined)
+    expect(served.flatMap(pathsOf)).toEqual([{ type: 'PathPrefix', value: '/' }])
+    expect(served.map(({ timeouts }) => timeouts?.request)).toEqual(['0s'])
   })
 
   test('run nothing as root, bound what a pod takes, and mount what they declare', () => {
