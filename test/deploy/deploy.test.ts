@@ -228,11 +228,38 @@ describe('compose.yaml', () => {
   })
 })
 
+/** What the documents tell people to run in the container of a service, or in the Job of a command. */
+const toldInContainers = (): { place: string; words: string[] }[] => [
+  ...[...readSource('docs/instalacao.md').matchAll(/^docker compose run (?:-\S+ (?:[A-Z_]+ |\S+:\S+ )?)*(\w+) (.+)$/gm)].map(
+    ([, place, line]) => ({ place: place!, words: line!.split(' ') }),
+  ),
+  ...[...readSource('docs/instalacao.md').matchAll(/`\[([a-z].*?)\]`/g)].map(([, list]) => ({
+    place: 'migrate',
+    words: list!.split(', '),
+  })),
+]
+
+test('a container that is told to run a command has the owner’s password, the files and the key', async () => {
+  const told = toldInContainers()
+  for (const name of ['backup', 'restore', 'month', 'rotate-master-key'])
+    expect(
+      told.map(({ words }) => words[0]),
+      name,
+    ).toContain(name)
+  const { services } = compose()
+  for (const { place, words } of told) {
+    expect(await findCommandProblem(words), words.join(' ')).toBeNull()
+    expect(services[place]!.secrets, place).toContain('owner')
+    expect(services[place]!.volumes, place).toEqual(services.worker!.volumes)
+  }
+})
+
 describe('the Kubernetes manifests', () => {
   test('are all in the kustomization, and name what exists', () => {
     const { resources } = manifests().find(({ kind }) => kind === 'Kustomization')!
     const files = listFiles('deploy/kubernetes').map(path => path.split('/').at(-1)!)
-    expect([...resources!, 'kustomization.yaml'].sort()).toEqual(files)
+    // A person runs the command's Job when it is needed.
+    expect([...resources!, 'kustomization.yaml', 'command.yaml'].sort()).toEqual(files)
     for (const { envFrom = [], name } of containersOf()) {
       for (const { configMapRef, secretRef } of envFrom) {
         if (configMapRef !== undefined) expect(named('ConfigMap', configMapRef.name), name).toBeDefined()
@@ -281,7 +308,7 @@ describe('the Kubernetes manifests', () => {
       podsOf()
         .map(({ name }) => name)
         .sort(),
-    ).toEqual(['carteiro-api', 'carteiro-migrate', 'carteiro-worker'])
+    ).toEqual(['carteiro-api', 'carteiro-command', 'carteiro-migrate', 'carteiro-worker'])
     for (const { name, pod, claims } of podsOf()) {
       expect(pod.securityContext, name).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001 })
       for (const { securityContext, resources, volumeMounts } of pod.containers) {
@@ -299,11 +326,20 @@ describe('the Kubernetes manifests', () => {
     }
   })
 
-  test('give the owner’s password to the migration alone', () => {
+  test('give the owner’s password to the migration and to the Job of a command, and to no node', () => {
     for (const { name, pod } of podsOf()) {
       const secrets = pod.containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef?.name))
-      expect(secrets.includes('carteiro-owner'), name).toBe(name === 'carteiro-migrate')
+      expect(secrets.includes('carteiro-owner'), name).toBe(['carteiro-migrate', 'carteiro-command'].includes(name))
     }
+  })
+
+  test('run a command with the image of the release and everything that its nodes are given', () => {
+    const { version } = JSON.parse(readSource('package.json')) as { version: string }
+    const [command, migrate] = ['carteiro-command', 'carteiro-migrate'].map(
+      name => podsOf().find(found => found.name === name)!.pod.containers[0]!,
+    )
+    expect(command!.image).toBe(`registry.example.com/carteiro:${version}`)
+    expect(command!.envFrom).toEqual(migrate!.envFrom)
   })
 
   test.each(['carteiro-api', 'carteiro-worker'])(
