@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { MAX_CALL_SECONDS } from '../../src/channels/voice/baresip.js'
 import { engineTiming } from '../../src/engine/timing.js'
+import { ARRIVAL_MS } from '../../src/http/arrivals.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
 import { findCommandProblem } from '../support/told-commands.js'
 import { readYaml } from '../support/yaml.js'
@@ -152,8 +153,8 @@ describe('the image', () => {
 describe('the time to stop', () => {
   /** The longest call, and what a worker waits for a database that is away. */
   const worker = MAX_CALL_SECONDS + engineTiming.unavailableMs / 1_000
-  /** The longest request. */
-  const api = Number(/requestTimeout: (\d+)_000/.exec(readSource('src/http/server.ts'))![1])
+  /** What the API waits for requests that are still arriving. */
+  const api = ARRIVAL_MS / 1_000
 
   test.each(['carteiro-api', 'carteiro-worker'])('of %s in Kubernetes fits', name => {
     const { pod } = podsOf().find(found => found.name === name)!
