@@ -111,6 +111,15 @@ test('every command line exists', async () => {
   expect(await findCommandProblem(['start', '--role', 'nobody'])).not.toBeNull()
 })
 
+test('every image and package that is named has the version of this one', () => {
+  const { version } = JSON.parse(readSource('package.json')) as { version: string }
+  const files = ['docs/instalacao.md', ...listFiles('deploy/kubernetes'), 'deploy/compose/compose.yaml']
+  const named = files.flatMap(path => [...readSource(path).matchAll(/(?:carteiro[:-]|newTag: )(\d+\.\d+\.\d+)/g)])
+  expect(named.length).toBeGreaterThan(6)
+  expect(new Set(named.map(([, found]) => found))).toEqual(new Set([version]))
+  for (const name of CARTEIRO_SERVICES) expect(compose().services[name]!.image, name).toBe(`carteiro:${version}`)
+})
+
 describe('the image', () => {
   test('copies files that exist, and none that .dockerignore leaves out', () => {
     const ignored = readSource('.dockerignore').split('\n')
