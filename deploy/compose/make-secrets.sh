@@ -15,13 +15,14 @@ app="$(random)"
 printf '%s' "$(random)" > "$folder/postgres_password"
 printf '%s' "$owner" > "$folder/owner_password"
 printf '%s' "$app" > "$folder/app_password"
+# Sem TLS: o banco só está na rede interna do Compose, desta máquina.
 cat > "$folder/carteiro.env" <<END
-DATABASE_URL=postgresql://carteiro:$app@db/carteiro
+DATABASE_URL=postgresql://carteiro:$app@db/carteiro?sslmode=disable
 CARTEIRO_MASTER_KEY=$(random)
 METRICS_TOKEN=$(random)
 END
 cat > "$folder/owner.env" <<END
-DATABASE_OWNER_URL=postgresql://carteiro_dono:$owner@db/carteiro
+DATABASE_OWNER_URL=postgresql://carteiro_dono:$owner@db/carteiro?sslmode=disable
 END
 chmod 0644 "$folder"/*
 echo "Feito. Guarde uma cópia de $folder/carteiro.env fora desta máquina; as URLs das operadoras, que têm senhas, entram nele."

@@ -1,3 +1,4 @@
+import { clearTextServers } from '../store/database-url.js'
 import type { Config } from './config.js'
 
 /**
@@ -15,6 +16,8 @@ export function findWarnings(env: NodeJS.ProcessEnv, known: ReadonlySet<string>,
     for (const name of names.filter(name => !isUnset(env[name]))) warnings.push(`${name} não tem efeito sem ${without}.`)
   }
   if (config.databaseUrl === null) idle(['DATABASE_REPLICA_URL'], 'DATABASE_URL')
+  for (const { name, servers } of clearTextDatabases(config))
+    warnings.push(`${name} não pede TLS até ${servers.join(', ')}: senha e mensagens passam em claro pela rede. ${TLS_ADVICE}`)
   // Documents would be signed with a certificate that is not the one that was meant.
   if (config.signature.kind !== 'pkcs12') idle(['SIGNATURE_P12_PASSWORD', 'SIGNATURE_P12_PASSWORD_FILE'], 'SIGNATURE_P12_FILE')
   if (config.signature.kind !== 'pkcs11') idle(['SIGNATURE_ISSUERS_FILE'], 'SIGNATURE_PKCS11')
@@ -30,6 +33,23 @@ export function findWarnings(env: NodeJS.ProcessEnv, known: ReadonlySet<string>,
       )
   }
   return warnings
+}
+
+export const TLS_ADVICE =
+  'Acrescente ?sslmode=verify-full à URL (docs/producao.md), ou ?sslmode=disable se a rede até o banco é só sua.'
+
+/** The databases on other machines that are reached without TLS and without a word about it, by the name of their setting. */
+export function clearTextDatabases(
+  config: Pick<Config, 'databaseUrl' | 'databaseOwnerUrl' | 'replicaUrl'>,
+): { name: string; servers: string[] }[] {
+  const urls = {
+    DATABASE_URL: config.databaseUrl,
+    DATABASE_OWNER_URL: config.databaseOwnerUrl,
+    DATABASE_REPLICA_URL: config.replicaUrl,
+  }
+  return Object.entries(urls)
+    .map(([name, url]) => ({ name, servers: url === null ? [] : clearTextServers(url) }))
+    .filter(({ servers }) => servers.length > 0)
 }
 
 const isUnset = (text: string | undefined): boolean => text === undefined || text.trim() === ''

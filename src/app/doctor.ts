@@ -16,6 +16,7 @@ import { readRevision } from '../store/installation.js'
 import { type Pool, readServerVersion } from '../store/postgres.js'
 import { openConsoleCarriers } from './api/console-carriers.js'
 import type { Config } from './config.js'
+import { clearTextDatabases, TLS_ADVICE } from './config-warnings.js'
 import { describeReplication, openFiles, REPLICATION_ADVICE } from './database/database.js'
 import { openDocumentSigner } from './document-signer.js'
 import { openLog } from './log.js'
@@ -61,6 +62,10 @@ async function* database({ config, pool }: Parts): AsyncGenerator<Finding> {
   const version = await readServerVersion(pool)
   const where = config.databaseUrl === null ? 'embutido' : 'de DATABASE_URL'
   yield ok('Banco de dados', `PostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000}, ${where}`)
+  const clear = clearTextDatabases(config).map(({ name, servers }) => `${name} até ${servers.join(', ')}`)
+  yield clear.length === 0
+    ? ok('TLS do banco', 'como a URL diz, ou desnecessário: o banco é desta máquina')
+    : warn('TLS do banco', `não é pedido por ${clear.join('; ')}`, TLS_ADVICE)
   yield (await mayRewriteHistory(pool))
     ? warn(
         'Dono do banco',

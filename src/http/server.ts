@@ -5,6 +5,7 @@ import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
 import type { Pool } from '../store/postgres.js'
+import { arrivalMs, watchArrivals } from './arrivals.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
@@ -65,6 +66,8 @@ export interface ServerOptions {
   bodies: BodyLimits
   /** Connections of one address at once. */
   connectionsPerAddress: number
+  /** How long a stop waits for requests that are still arriving. */
+  stopMs: number
 }
 
 /** What other parts of the server have as well. */
@@ -112,7 +115,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     // Requests on open connections are still served while the process stops; the load balancer sees /readyz.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: 120_000,
+    requestTimeout: arrivalMs(Math.max(options.send.maxBodyBytes, options.bulk.maxBytes)),
     // A request without Host is refused below, because Node's own refusal has no body.
     http: { requireHostHeader: false, headersTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_AT_CONNECTIONS_MS },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
@@ -146,6 +149,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     done()
   })
   limitConnections(app.server, { perAddress: options.connectionsPerAddress, trustedProxies: auth.trustedProxies })
+  const endArrivals = watchArrivals(app.server, options.stopMs)
+  app.addHook('preClose', async () => endArrivals())
   // RFC 9110, 10.1.1: an expectation that is not understood may be ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onResponse', (request, reply, done) => {

@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../domain/access/target-address.js'
+
 /**
  * DATABASE_URL as libpq writes it: one server, or several separated by commas, of which the program uses the one that accepts writes.
  * The driver knows one server a URL.
@@ -27,4 +29,17 @@ export function readDatabaseUrl(text: string): DatabaseServers | null {
   const urls = hosts.split(',').map(host => `${protocol}${credentials}${host.trim()}${path}`)
   if (!urls.every(url => URL.canParse(url)) || (urls.length > 1 && hosts.split(',').some(host => host.trim() === ''))) return null
   return { urls: urls as [string, ...string[]], writable: urls.length > 1 || asked !== undefined }
+}
+
+/**
+ * The servers on other machines, where the URL says nothing of TLS: the driver then encrypts nothing. Any parameter of TLS counts as a
+ * choice, sslmode=disable too.
+ */
+export function clearTextServers(url: string): string[] {
+  return (readDatabaseUrl(url)?.urls ?? []).flatMap(server => {
+    const { hostname, searchParams } = new URL(server)
+    const host = searchParams.get('host') ?? decodeURIComponent(hostname)
+    const isLocal = host === '' || host.startsWith('/') || isLoopbackHost(host)
+    return isLocal || [...searchParams.keys()].some(name => name.startsWith('ssl')) ? [] : [host]
+  })
 }

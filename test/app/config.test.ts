@@ -56,7 +56,7 @@ describe.each(['DATABASE_URL', 'DATABASE_OWNER_URL'] as const)('%s', name => {
   }
 
   test('may name several servers, of which one accepts writes', () => {
-    const several = 'postgres://u:p@h1:5432,h2:5432/db?target_session_attrs=read-write'
+    const several = 'postgres://u:p@h1:5432,h2:5432/db?target_session_attrs=read-write&sslmode=verify-full'
     expect(readOf(several)).toBe(several)
     expect(readConfig({ [name]: several }).warnings).toEqual([])
   })

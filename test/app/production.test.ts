@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
+import { examine, type Finding } from '../../src/app/doctor.js'
 import { banner } from '../../src/app/process/banner.js'
 import { openDemo } from '../../src/app/process/demo.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -79,13 +80,59 @@ describe('a start warns of', () => {
 
   test('an @ in a password that is not encoded, and never shows the password', () => {
     const warnings = readConfig({
-      DATABASE_URL: 'postgresql://carteiro:ze@bra@db.example.com/carteiro',
+      DATABASE_URL: 'postgresql://carteiro:ze@bra@db.example.com/carteiro?sslmode=verify-full',
       EMAIL_URL: `${RELAY},smtp://u:p@lavra@outro.example.com`,
       ...SITE,
     }).warnings
     expect(warnings.toSorted()).toEqual([expect.stringMatching(/^DATABASE_URL .*%40/), expect.stringMatching(/^EMAIL_URL .*%40/)])
     expect(warnings.join()).not.toMatch(/bra|lavra/)
-    expect(readConfig({ DATABASE_URL: 'postgresql://carteiro:se%40nha@db.example.com/carteiro?x=a@b' }).warnings).toEqual([])
+    expect(
+      readConfig({ DATABASE_URL: 'postgresql://carteiro:se%40nha@db.example.com/carteiro?sslmode=verify-full&x=a@b' }).warnings,
+    ).toEqual([])
+  })
+})
+
+describe('a database on another machine', () => {
+  const examined = async (env: NodeJS.ProcessEnv): Promise<Finding> => {
+    for await (const finding of examine({ config: readConfig(env), keys: testKeys, pool: database.pool }))
+      if (finding.name === 'TLS do banco') return finding
+    throw new Error('the connection was not examined')
+  }
+
+  test('without a word about TLS is warned of at the start and by the doctor, with the cure and without the password', async () => {
+    const env = {
+      DATABASE_URL: 'postgresql://carteiro:segredo@db1.example.com,10.0.0.5:5433,localhost/carteiro',
+      DATABASE_OWNER_URL: 'postgresql://dono:segredo@db/carteiro',
+      DATABASE_REPLICA_URL: 'postgresql://carteiro:segredo@replica.example.com/carteiro',
+    }
+    const { warnings } = readConfig(env)
+    expect(warnings).toEqual([
+      expect.stringMatching(/^DATABASE_URL não pede TLS até db1\.example\.com, 10\.0\.0\.5: .*sslmode=verify-full/),
+      expect.stringMatching(/^DATABASE_OWNER_URL não pede TLS até db: /),
+      expect.stringMatching(/^DATABASE_REPLICA_URL não pede TLS até replica\.example\.com: /),
+    ])
+    expect(warnings.join()).not.toContain('segredo')
+    expect(await examined(env)).toMatchObject({
+      state: 'warn',
+      found: expect.stringContaining('DATABASE_URL até db1.example.com, 10.0.0.5;'),
+      advice: expect.stringContaining('sslmode=verify-full'),
+    })
+  })
+
+  test.each([
+    'db.example.com/carteiro?sslmode=verify-full',
+    'db.example.com/carteiro?sslrootcert=/etc/carteiro/ca.pem',
+    'db1.example.com,db2.example.com/carteiro?target_session_attrs=read-write&sslmode=verify-full',
+    // Chosen, and not forgotten.
+    'db/carteiro?sslmode=disable',
+    'localhost/carteiro',
+    '127.0.0.1:5433,[::1]:5434/carteiro',
+    '%2Fvar%2Frun%2Fpostgresql/carteiro',
+    'qualquer/carteiro?host=/var/run/postgresql',
+  ])('is not warned of with %s', async place => {
+    const env = { DATABASE_URL: `postgresql://carteiro:segredo@${place}` }
+    expect(readConfig(env).warnings).toEqual([])
+    expect((await examined(env)).state).toBe('ok')
   })
 })
 

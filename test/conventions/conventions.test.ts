@@ -115,9 +115,11 @@ describe('settings', () => {
     expect(listed.map(({ name }) => name).sort()).toEqual(settingsRead())
   })
 
-  test('every value in .env.example is one that is accepted', () => {
+  test('every value in .env.example is one that is accepted, and no database is reached without TLS', () => {
     expect(listed.length).toBeGreaterThan(0)
     for (const { name, value } of listed) expect(() => readConfig({ [name]: value }), name).not.toThrow()
+    const databases = listed.filter(({ name }) => /^DATABASE_.*URL$/.test(name))
+    expect(readConfig(Object.fromEntries(databases.map(({ name, value }) => [name, value]))).warnings).toEqual([])
   })
 
   test('every group of settings in .env.example is explained before it', () => {

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { MAX_CALL_SECONDS } from '../../src/channels/voice/baresip.js'
 import { engineTiming } from '../../src/engine/timing.js'
+import { ARRIVAL_MS } from '../../src/http/arrivals.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
 import { findCommandProblem } from '../support/told-commands.js'
 import { readYaml } from '../support/yaml.js'
@@ -26,9 +27,27 @@ const podsOf = (): { name: string; pod: PodSpec; labels: Record<string, string>;
 const containersOf = (): Container[] => podsOf().flatMap(({ pod }) => pod.containers)
 const named = (kind: string, name: string): Manifest =>
   manifests().find(manifest => manifest.kind === kind && manifest.metadata.name === name)!
-/** An example's value that must be exchanged, exchanged. */
+/** An example's values that must be exchanged, exchanged. */
 const exchanged = (env: Record<string, string>): Record<string, string> =>
-  env.CARTEIRO_MASTER_KEY === 'TROQUE' ? { ...env, CARTEIRO_MASTER_KEY: '07'.repeat(32) } : env
+  Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value === 'TROQUE' ? '07'.repeat(32) : value]))
+
+interface Rule {
+  matches?: { path: { type: string; value: string } }[]
+  backendRefs?: { name: string; port: number }[]
+  timeouts?: { request: string }
+}
+
+/** The specification of an HTTPRoute. */
+interface Route {
+  parentRefs: { name: string; sectionName: string }[]
+  hostnames: string[]
+  rules: Rule[]
+}
+
+const routes = (): Route[] =>
+  manifests()
+    .filter(({ kind }) => kind === 'HTTPRoute')
+    .map(({ spec }) => spec as unknown as Route)
 
 /** The names of the settings that the configuration reads. */
 function settingsRead(): Set<string> {
@@ -69,8 +88,8 @@ test('every setting that deploy/ gives exists, with a value that is accepted and
   }
 })
 
-test('the example of a master key is refused until it is exchanged', () => {
-  expect(() => readConfig(named('Secret', 'carteiro').stringData!)).toThrow(/CARTEIRO_MASTER_KEY/)
+test('the examples of a master key and of a token are refused until they are exchanged', () => {
+  expect(() => readConfig(named('Secret', 'carteiro').stringData!)).toThrow(/CARTEIRO_MASTER_KEY[\s\S]*METRICS_TOKEN/)
 })
 
 test('every command line exists', async () => {
@@ -90,6 +109,15 @@ test('every command line exists', async () => {
   expect(lines.length).toBeGreaterThan(9)
   for (const line of lines) expect(await findCommandProblem(line), line.join(' ')).toBeNull()
   expect(await findCommandProblem(['start', '--role', 'nobody'])).not.toBeNull()
+})
+
+test('every image and package that is named has the version of this one', () => {
+  const { version } = JSON.parse(readSource('package.json')) as { version: string }
+  const files = ['docs/instalacao.md', ...listFiles('deploy/kubernetes'), 'deploy/compose/compose.yaml']
+  const named = files.flatMap(path => [...readSource(path).matchAll(/(?:carteiro[:-]|newTag: )(\d+\.\d+\.\d+)/g)])
+  expect(named.length).toBeGreaterThan(6)
+  expect(new Set(named.map(([, found]) => found))).toEqual(new Set([version]))
+  for (const name of CARTEIRO_SERVICES) expect(compose().services[name]!.image, name).toBe(`carteiro:${version}`)
 })
 
 describe('the image', () => {
@@ -134,8 +162,8 @@ describe('the image', () => {
 describe('the time to stop', () => {
   /** The longest call, and what a worker waits for a database that is away. */
   const worker = MAX_CALL_SECONDS + engineTiming.unavailableMs / 1_000
-  /** The longest request. */
-  const api = Number(/requestTimeout: (\d+)_000/.exec(readSource('src/http/server.ts'))![1])
+  /** What the API waits for requests that are still arriving. */
+  const api = ARRIVAL_MS / 1_000
 
   test.each(['carteiro-api', 'carteiro-worker'])('of %s in Kubernetes fits', name => {
     const { pod } = podsOf().find(found => found.name === name)!
@@ -210,26 +238,79 @@ describe('compose.yaml', () => {
   })
 })
 
+/** What the documents tell people to run in the container of a service, or in the Job of a command. */
+const toldInContainers = (): { place: string; words: string[] }[] => [
+  ...[...readSource('docs/instalacao.md').matchAll(/^docker compose run (?:-\S+ (?:[A-Z_]+ |\S+:\S+ )?)*(\w+) (.+)$/gm)].map(
+    ([, place, line]) => ({ place: place!, words: line!.split(' ') }),
+  ),
+  ...[...readSource('docs/instalacao.md').matchAll(/`\[([a-z].*?)\]`/g)].map(([, list]) => ({
+    place: 'migrate',
+    words: list!.split(', '),
+  })),
+]
+
+test('a container that is told to run a command has the owner’s password, the files and the key', async () => {
+  const told = toldInContainers()
+  for (const name of ['backup', 'restore', 'month', 'rotate-master-key'])
+    expect(
+      told.map(({ words }) => words[0]),
+      name,
+    ).toContain(name)
+  const { services } = compose()
+  for (const { place, words } of told) {
+    expect(await findCommandProblem(words), words.join(' ')).toBeNull()
+    expect(services[place]!.secrets, place).toContain('owner')
+    expect(services[place]!.volumes, place).toEqual(services.worker!.volumes)
+  }
+})
+
 describe('the Kubernetes manifests', () => {
   test('are all in the kustomization, and name what exists', () => {
     const { resources } = manifests().find(({ kind }) => kind === 'Kustomization')!
     const files = listFiles('deploy/kubernetes').map(path => path.split('/').at(-1)!)
-    expect([...resources!, 'kustomization.yaml'].sort()).toEqual(files)
+    // A person runs the command's Job when it is needed.
+    expect([...resources!, 'kustomization.yaml', 'command.yaml'].sort()).toEqual(files)
     for (const { envFrom = [], name } of containersOf()) {
       for (const { configMapRef, secretRef } of envFrom) {
         if (configMapRef !== undefined) expect(named('ConfigMap', configMapRef.name), name).toBeDefined()
         if (secretRef !== undefined) expect(named('Secret', secretRef.name), name).toBeDefined()
       }
     }
-    const backend = named('Ingress', 'carteiro').spec as {
-      rules: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
-    }
-    for (const { service } of backend.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))) {
-      const ports = named('Service', service.name).spec!.ports as { name: string; targetPort: string }[]
-      const port = ports.find(({ name }) => name === service.port.name)!
+    const { listeners } = named('Gateway', 'carteiro').spec as { listeners: { name: string; hostname: string }[] }
+    const backends = routes().flatMap(({ rules }) => rules.flatMap(({ backendRefs = [] }) => backendRefs))
+    expect(backends.length).toBeGreaterThan(0)
+    for (const { name, port } of backends) {
+      const ports = named('Service', name).spec!.ports as { port: number; targetPort: string }[]
+      const { targetPort } = ports.find(served => served.port === port)!
       const api = podsOf().find(({ name }) => name === 'carteiro-api')!.pod.containers[0]!
-      expect(api.ports).toContainEqual({ name: port.targetPort, containerPort: 8080 })
+      expect(api.ports).toContainEqual({ name: targetPort, containerPort: 8080 })
     }
+    const { hostname } = new URL(named('ConfigMap', 'carteiro').data!.PUBLIC_URL!)
+    expect(listeners.map(listener => listener.hostname)).toEqual([hostname, hostname])
+    for (const { parentRefs, hostnames } of routes()) {
+      expect(hostnames).toEqual([hostname])
+      for (const { name, sectionName } of parentRefs) {
+        expect(named('Gateway', name)).toBeDefined()
+        expect(listeners.map(listener => listener.name)).toContain(sectionName)
+      }
+    }
+  })
+
+  test('follow the rules of a proxy: no log of requests, no /metrics, no end to a stream of events', () => {
+    const { infrastructure } = named('Gateway', 'carteiro').spec as {
+      infrastructure: { parametersRef: { kind: string; name: string } }
+    }
+    const { kind, name } = infrastructure.parametersRef
+    expect(named(kind, name).spec).toMatchObject({ telemetry: { accessLog: { disable: true } } })
+    // A longer prefix wins. A rule without a backend is answered by the gateway itself, with an error.
+    const { rules } = named('HTTPRoute', 'carteiro').spec as unknown as Route
+    const pathsOf = ({ matches = [] }: Rule) => matches.map(({ path }) => path)
+    expect(rules.filter(({ backendRefs }) => backendRefs === undefined).flatMap(pathsOf)).toEqual([
+      { type: 'PathPrefix', value: '/metrics' },
+    ])
+    const served = rules.filter(({ backendRefs }) => backendRefs !== undefined)
+    expect(served.flatMap(pathsOf)).toEqual([{ type: 'PathPrefix', value: '/' }])
+    expect(served.map(({ timeouts }) => timeouts?.request)).toEqual(['0s'])
   })
 
   test('run nothing as root, bound what a pod takes, and mount what they declare', () => {
@@ -237,7 +318,7 @@ describe('the Kubernetes manifests', () => {
       podsOf()
         .map(({ name }) => name)
         .sort(),
-    ).toEqual(['carteiro-api', 'carteiro-migrate', 'carteiro-worker'])
+    ).toEqual(['carteiro-api', 'carteiro-command', 'carteiro-migrate', 'carteiro-worker'])
     for (const { name, pod, claims } of podsOf()) {
       expect(pod.securityContext, name).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001 })
       for (const { securityContext, resources, volumeMounts } of pod.containers) {
@@ -255,11 +336,20 @@ describe('the Kubernetes manifests', () => {
     }
   })
 
-  test('give the owner’s password to the migration alone', () => {
+  test('give the owner’s password to the migration and to the Job of a command, and to no node', () => {
     for (const { name, pod } of podsOf()) {
       const secrets = pod.containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef?.name))
-      expect(secrets.includes('carteiro-owner'), name).toBe(name === 'carteiro-migrate')
+      expect(secrets.includes('carteiro-owner'), name).toBe(['carteiro-migrate', 'carteiro-command'].includes(name))
     }
+  })
+
+  test('run a command with the image of the release and everything that its nodes are given', () => {
+    const { version } = JSON.parse(readSource('package.json')) as { version: string }
+    const [command, migrate] = ['carteiro-command', 'carteiro-migrate'].map(
+      name => podsOf().find(found => found.name === name)!.pod.containers[0]!,
+    )
+    expect(command!.image).toBe(`registry.example.com/carteiro:${version}`)
+    expect(command!.envFrom).toEqual(migrate!.envFrom)
   })
 
   test.each(['carteiro-api', 'carteiro-worker'])(

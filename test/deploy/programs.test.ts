@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findProgram } from '../support/programs.js'
@@ -52,7 +52,7 @@ test(`systemd takes the units${systemdNote}`, systemd, () => {
 const [kubectlNote, kubectl] = given('kubectl')
 test(`kustomize builds all manifests, with the image that it names${kubectlNote}`, kubectl, () => {
   const built = execFileSync(findProgram('kubectl')!, ['kustomize', join(ROOT, 'deploy/kubernetes')], { encoding: 'utf8' })
-  expect(built.match(/^kind: /gm)).toHaveLength(12)
+  expect(built.match(/^kind: /gm)).toHaveLength(15)
   const { version } = JSON.parse(readSource('package.json')) as { version: string }
   expect(built.match(new RegExp(`image: registry\\.example\\.com/carteiro:${version}$`, 'gm'))).toHaveLength(3)
 })
@@ -68,6 +68,13 @@ test('a command on a systemd installation gets its arguments as they were typed'
   }).split('\n')
   expect(printed.slice(-words.length - 2, -1)).toEqual(['/opt/carteiro/bin/carteiro', ...words])
   expect(printed).toContain('--uid=carteiro')
+})
+
+test('the program runs from the folder of its version, to which a link leads', () => {
+  const link = join(temporaryFolder(), 'carteiro')
+  symlinkSync(ROOT, link)
+  const { version } = JSON.parse(readSource('package.json')) as { version: string }
+  expect(execFileSync(join(link, 'bin/carteiro'), ['--version'], { encoding: 'utf8', cwd: '/' }).trim()).toBe(version)
 })
 
 test('the shell reads the scripts', () => {

@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, openSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { request as httpRequest } from 'node:http'
+import { createServer, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.js'
 import { cookieOf, invitationLink, ownPage, PASSWORD } from '../support/console.js'
@@ -22,7 +25,10 @@ const proxies = [
 
 async function startProxy(program: string, args: string[], folder: string, port: number): Promise<void> {
   const env = { PATH: process.env.PATH, HOME: folder }
-  const child: ChildProcess = spawn(program, args, { stdio: 'ignore', env })
+  const child: ChildProcess = spawn(program, args, {
+    stdio: ['ignore', 'ignore', openSync(join(folder, 'stderr.log'), 'a')],
+    env,
+  })
   onTestFinished(async () => {
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
@@ -81,7 +87,11 @@ describe.each(proxies)('behind $name', ({ name, place, args }) => {
       expect(page.headers.get('strict-transport-security')).toBe('max-age=31536000')
       expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
       expect(page.headers.get('cross-origin-opener-policy')).toBe('same-origin')
-      expect((await ask('/metrics', { headers: { authorization: 'Bearer leitura-das-metricas' } })).status).toBe(404)
+      const reader = { headers: { authorization: 'Bearer leitura-das-metricas' } }
+      for (const path of ['/metrics', '/metrics/', '/%6Detrics', '/metrics?x=/']) {
+        expect((await fetch(`${gateway.url}${path}`, reader)).status, path).toBe(200)
+        expect((await ask(path, reader)).status, path).toBe(404)
+      }
       expect((await ask('/readyz')).status).toBe(200)
 
       const secret = new URL(await invitationLink(database.pool, site)).hash.slice(1)
@@ -107,6 +117,45 @@ describe.each(proxies)('behind $name', ({ name, place, args }) => {
         expect(redirect.statusCode).toBe(308)
         expect(redirect.headers.location).toBe('https://127.0.0.1/s/abc?x=1')
       }
+    },
+  )
+
+  test.skipIf(program === null)(
+    `no log has the link of a recipient, when the gateway breaks off an answer or is away${program === null ? ` (missing: ${name})` : ''}`,
+    async () => {
+      const folder = temporaryFolder()
+      const [https, http] = [await freePort(), await freePort()]
+      const api = createServer((_, response) => {
+        response.writeHead(200, { 'content-length': 1_000 })
+        response.write('meia resposta', () => response.destroy())
+      }).listen(0, '127.0.0.1')
+      await once(api, 'listening')
+      const certificate = placeCertificate(folder)
+      const path = place({ folder, https, http, api: (api.address() as AddressInfo).port }, certificate)
+      await startProxy(program!, args(path), folder, https)
+      const link = '/n/link-so-da-maria'
+      const headers = { referer: `https://127.0.0.1:${https}${link}`, connection: 'close' }
+      const open = (): Promise<number> =>
+        new Promise((resolve, reject) => {
+          const request = httpsRequest(`https://127.0.0.1:${https}${link}`, { ca: certificate.pem, headers }, answer => {
+            answer.on('error', () => {})
+            answer.on('close', () => resolve(answer.statusCode!)).resume()
+          })
+          request.on('error', reject).end()
+        })
+      expect(await open()).toBe(200)
+      api.closeAllConnections()
+      api.close()
+      expect(await open()).toBe(502)
+      const logs = (): string =>
+        ['stderr.log', 'error.log']
+          .map(file => join(folder, file))
+          .filter(file => existsSync(file))
+          .map(file => readFileSync(file, 'utf8'))
+          .join('')
+      // The reason of the failure is told where the proxy can tell it without the request.
+      if (name === 'caddy') await expect.poll(logs).toMatch(/connection refused/)
+      expect(logs()).not.toContain('link-so-da-maria')
     },
   )
 })

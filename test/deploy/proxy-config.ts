@@ -33,6 +33,8 @@ export function placeNginx({ folder, https, http, api }: ProxyPlace, { cert, key
     [/\/etc\/letsencrypt\S+fullchain\.pem/, cert],
     [/\/etc\/letsencrypt\S+privkey\.pem/, key],
     [/server 127\.0\.0\.1:8080;/, `server 127.0.0.1:${api};`],
+    [/\/var\/log\/nginx\/error\.log/, join(folder, 'error.log')],
+    [/\/var\/log\/nginx\/error\.log/, join(folder, 'error.log')],
   ])
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${join(folder, name)};`)
   const path = join(folder, 'nginx.conf')
@@ -45,11 +47,12 @@ export function placeNginx({ folder, https, http, api }: ProxyPlace, { cert, key
 
 export function placeCaddy({ folder, https, api }: ProxyPlace, { cert, key }: { cert: string; key: string }): string {
   const own = exchange(readSource('deploy/proxy/Caddyfile'), [
+    [/^\{$/m, '{\n\tadmin off\n\tauto_https disable_redirects'],
     [/^notifica\.example\.com \{/m, `https://127.0.0.1:${https} {\n\ttls ${cert} ${key}`],
     [/reverse_proxy 127\.0\.0\.1:8080/, `reverse_proxy 127.0.0.1:${api}`],
   ])
   const path = join(folder, 'Caddyfile')
-  writeFileSync(path, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${own}`)
+  writeFileSync(path, own)
   return path
 }
 

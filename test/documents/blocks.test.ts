@@ -49,6 +49,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'tar -xzf carteiro-': 'a package that is made first: test/deploy/package.long.test.ts does the same',
   'systemctl daemon-reload': 'a service of the system: test/deploy/programs.test.ts verifies the units',
   'docker compose up': 'needs an engine: test/deploy/deploy.test.ts holds the files',
+  'docker compose run': 'needs an engine: test/deploy/deploy.test.ts reads its commands',
+  'kubectl -n carteiro replace': 'needs a cluster: test/deploy/deploy.test.ts reads its manifest',
   'kubectl apply': 'needs a cluster: test/deploy/programs.test.ts builds the manifests',
   'npm run sbom': 'writes into the project: test/deploy/package.long.test.ts runs it',
   'apt install': 'installs a program',

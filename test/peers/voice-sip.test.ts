@@ -99,7 +99,7 @@ interface Outcome {
 
 async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0.1'): Promise<Outcome> {
   const events: CarrierEvent[] = []
-  const provider = sipProvider({ onEvents: async items => void events.push(...items) })
+  const provider = sipProvider({ onEvents: async items => void events.push(...items), heldFolder: temporaryFolder() })
   const carrier = await provider.open(new URL(`sip://carteiro:segredo@${host}:${port}?local=127.0.0.1&ring=${ring}`))
   const receipt = await carrier.send(message, never).catch((error: SendError) => error)
   await carrier.close()
@@ -186,7 +186,7 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
 })
 
 describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by baresip and espeak-ng', () => {
-  const provider = sipProvider({ onEvents: async () => {} })
+  const provider = sipProvider({ onEvents: async () => {}, heldFolder: '/nowhere' })
   test('a key cannot be waited for: such calls are left to another carrier, and refused where there is none', async () => {
     const { url, taken } = await openExchange()
     const trunk = await provider.open(url)

@@ -1,3 +1,8 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { TLSSocket } from 'node:tls'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { readDatabaseUrl } from '../../src/store/database-url.js'
@@ -5,8 +10,10 @@ import { listenDue, signalDue } from '../../src/store/delivery/due-signal.js'
 import { isOutage, openPool, type Pool, queryValue, runOnce, transaction } from '../../src/store/postgres.js'
 import { Servers } from '../../src/store/servers.js'
 import { readReplication } from '../../src/store/standby.js'
+import { selfSigned } from '../support/certificate.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { type DatabaseRelay, relayForTest } from '../support/database-relay.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('DATABASE_URL', () => {
   test('names several servers, each with the same user, database and TLS settings', () => {
@@ -70,6 +77,26 @@ function poolOn(url: string, servers = new Servers(url), size = 2): Pool {
   return pool
 }
 
+/** A port before a relay that takes TLS alone, as a server of PostgreSQL negotiates it. */
+async function encryptFor(relay: DatabaseRelay, certificate: { cert: string; key: string }, seen: () => void): Promise<number> {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    // SSLRequest: eight bytes, answered by one.
+    socket.once('data', request => {
+      if (request.readUInt32BE(4) !== 80_877_103) return void socket.destroy()
+      socket.write('S')
+      const plain = new TLSSocket(socket, { isServer: true, ...certificate })
+      const onward = connect(Number(relay.host.split(':')[1]), '127.0.0.1')
+      for (const end of [plain, onward]) end.on('error', () => {})
+      plain.on('secure', seen)
+      plain.pipe(onward).pipe(plain)
+    })
+  }).listen(0)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
 const nameOf = ({ url }: TestDatabase): string => new URL(url).pathname.slice(1)
 const reached = (pool: Pool): Promise<string | null> => queryValue<string>(pool, 'select current_database()')
 const failure = (pool: Pool): Promise<unknown> =>
@@ -88,6 +115,25 @@ test('of several servers the one that accepts writes is used, wherever it is in 
   // Further connections go there at once.
   await Promise.all([transaction(pool, () => reached(pool)), reached(pool)])
   expect(relays[0]!.connections).toBe(connections)
+})
+
+test('with sslmode=verify-full every one of several servers is reached by TLS, and one with the certificate of another name is not', async () => {
+  const { relays } = await twoServers()
+  await promote()
+  await setReadOnly(primary, 'on')
+  const certificate = selfSigned(['localhost'])
+  const root = join(temporaryFolder(), 'ca.pem')
+  writeFileSync(root, certificate.cert)
+  const encrypted: number[] = []
+  const ports = await Promise.all(relays.map((relay, place) => encryptFor(relay, certificate, () => encrypted.push(place))))
+  const { username, pathname } = new URL(primary.url)
+  const urlAt = (host: string): string => {
+    const hosts = ports.map(port => `${host}:${port}`).join(',')
+    return `postgresql://${username}@${hosts}${pathname}?sslmode=verify-full&sslrootcert=${encodeURIComponent(root)}`
+  }
+  expect(await reached(poolOn(urlAt('localhost')))).toBe(nameOf(standby))
+  expect(new Set(encrypted)).toEqual(new Set([0, 1]))
+  expect(await failure(poolOn(urlAt('127.0.0.1')))).toMatchObject({ cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } })
 })
 
 test('when the primary goes, another server is used as soon as it accepts writes', async () => {

@@ -15,6 +15,7 @@ import { loadBulkFields } from '../../engine/bulk/fields.js'
 import { createRecipient, type RecipientLimits } from '../../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../engine/record/carrier-events.js'
 import { createRecorder } from '../../engine/record/recorder.js'
+import { ARRIVAL_MS } from '../../http/arrivals.js'
 import { uploadTurns } from '../../http/gw/bulk.js'
 import { createSendReader } from '../../http/gw/send-reader.js'
 import { createContentCleaner } from '../../http/recipient/content-cleaner.js'
@@ -67,6 +68,8 @@ export interface ApiParts {
   channelOptions?: Readonly<Record<Channel, object>>
   /** The free space of the disk, in tests. */
   readFreeBytes?: () => Promise<number | null>
+  /** How long a stop waits for requests that are still arriving, in tests. */
+  stopMs?: number
   /** Replacements for parts of the console, in tests. */
   console?: { folder?: string; everyMs?: number; aliveEveryMs?: number }
 }
@@ -197,6 +200,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     secure: config.publicUrl.startsWith('https:'),
     bodies: { ...BODY_BUDGETS, trustedProxies: config.trustedProxies },
     connectionsPerAddress: CONNECTIONS_PER_ADDRESS,
+    stopMs: options.stopMs ?? ARRIVAL_MS,
   })
   return {
     app,

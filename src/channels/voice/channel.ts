@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { oneLine, type SettingsTable, whole } from '../../domain/account.js'
 import { contactSettings } from '../../domain/contact/settings.js'
 import type { ChannelModule, MetadataField } from '../channel.js'
@@ -47,6 +48,8 @@ export const voiceSettings: SettingsTable<VoiceSettings> = {
 export interface VoiceConfig extends ChannelConfig {
   /** The days for which recordings of calls are kept; null: as long as the terms of their account say. */
   recordingDays: number | null
+  /** Where a recording of which there is no other copy waits until it is stored. */
+  heldFolder: string
 }
 
 /** The hours that the laws of all states we know of allow for calls (docs/regras-de-contato.md). */
@@ -126,13 +129,14 @@ export const voice: ChannelModule<VoiceConfig> = {
   runtime: async () => (await import('./delivery.js')).voiceRuntime,
 }
 
-function readEnvironment({ carriers, setting }: Environment): VoiceConfig {
+function readEnvironment({ carriers, setting, dataFolder }: Environment): VoiceConfig {
   const recordingDays = setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
     /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
   )
   return {
     carriers: carriers('VOICE_URL', providers),
     recordingDays,
+    heldFolder: join(dataFolder, 'recordings'),
     retention: [{ what: 'Gravações de ligações', setting: 'RECORDING_DAYS', days: recordingDays }],
   }
 }

@@ -65,7 +65,7 @@ const renderingOf = ({ pool, templates }: RuntimeContext<VoiceConfig>): Renderin
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
 
-function partsOf(provider: string, { publicUrl, pool }: DeliveryContext<VoiceConfig>, world: World) {
+function partsOf(provider: string, { config, publicUrl, pool }: DeliveryContext<VoiceConfig>, world: World) {
   const { carrier, simulatorUrl } = world
   const simulated = simulatorUrl !== null
   return {
@@ -75,6 +75,7 @@ function partsOf(provider: string, { publicUrl, pool }: DeliveryContext<VoiceCon
       findRivalCalls(pool, { notification: expectReference(reference).notification, to, carrier }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
+    heldFolder: config.heldFolder,
   }
 }
 

@@ -10,6 +10,8 @@ import { callContent, type VoiceMessage } from './voice-message.js'
 
 export interface SipOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
+  /** Where recordings are held until they are stored. */
+  heldFolder: string
   /** How long it rings, instead of the value in the URL. */
   ringMs?: number
 }
@@ -50,7 +52,7 @@ const permanentCodes: Record<string, string> = {
 }
 
 /** Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call. */
-export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMessage> => ({
+export const sipProvider = ({ onEvents, heldFolder, ringMs }: SipOptions): Provider<VoiceMessage> => ({
   name: 'sip',
   channel: 'voice',
   // After the process died, no carrier can be asked for the outcome of its call.
@@ -61,8 +63,8 @@ export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMes
     requirePrograms()
     await removeStaleFolders()
     // Not awaited, because calls can be made before the database takes the recordings of earlier ones.
-    offerHeldRecordings(trunkOf(trunk), recording => onEvents([fileOf(recording)])).catch(() => {})
-    return openTrunk(trunk, onEvents)
+    offerHeldRecordings({ folder: heldFolder, trunk: trunkOf(trunk) }, recording => onEvents([fileOf(recording)])).catch(() => {})
+    return openTrunk(trunk, { onEvents, heldFolder })
   },
 })
 
@@ -71,7 +73,7 @@ export const sip: ProviderModule<VoiceMessage, SipOptions> = {
   concurrency: url => readTrunk(url).lines,
 }
 
-function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<VoiceMessage> {
+function openTrunk(trunk: Trunk, { onEvents, heldFolder }: SipOptions): Carrier<VoiceMessage> {
   let closed = false
   return {
     // This provider cannot read keys (DTMF).
@@ -90,7 +92,7 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
         const bytes = end.establishedAt && (await phone.readRecording().catch(() => null))
         const recording = bytes && { reference: message.reference, seconds: Math.round(spokenSeconds(end)), bytes }
         // Held before the report, which fails where the database is gone for long.
-        const release = recording && (await holdRecording(trunkOf(trunk), recording))
+        const release = recording && (await holdRecording({ folder: heldFolder, trunk: trunkOf(trunk) }, recording))
         const receipt = await reportOutcome(message, end, speech.greetingSeconds, onEvents)
         if (recording !== null) await onEvents([fileOf(recording)])
         await release?.()

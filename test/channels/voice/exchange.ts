@@ -58,7 +58,12 @@ export async function openExchange(): Promise<ScriptedSide<VoiceMessage>> {
   onTestFinished(leave)
   return {
     url: new URL(`sip://carteiro:${TRUNK_PASSWORD}@127.0.0.1:${port}?local=127.0.0.1`),
-    provider: ({ onEvents }) => sipProvider({ onEvents, ...(listening && RINGS.has(plan.now) ? {} : { ringMs: 1_000 }) }),
+    provider: ({ onEvents }) =>
+      sipProvider({
+        onEvents,
+        heldFolder: join(folder, 'recordings'),
+        ...(listening && RINGS.has(plan.now) ? {} : { ringMs: 1_000 }),
+      }),
     behave: plan.behave,
     taken: () => [...rung].map(() => ''),
     leave,
