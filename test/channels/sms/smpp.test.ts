@@ -138,9 +138,12 @@ describe('what is written', () => {
     expect((await open(await smscForTest(), query)).repeatAfterMs).toBe(ms)
   })
 
-  test('a text that would take more than eight parts is refused before anything leaves', async () => {
+  test('a text that would take more than eight parts is left to another carrier, or refused before anything leaves', async () => {
     const smsc = await smscForTest()
     const carrier = await open(smsc)
+    const [fits, tooLong] = [message('ã'.repeat(8 * 67)), message('ã'.repeat(8 * 67 + 1))]
+    expect([carrier.lacks?.(fits), carrier.lacks?.(tooLong)]).toEqual([false, true])
+    expect(await outcome(carrier.send(tooLong, soon()))).toBe('permanent')
     expect(await outcome(carrier.send(message('ã'.repeat(600)), soon()))).toBe('permanent')
     expect(submits(smsc)).toEqual([])
   })
