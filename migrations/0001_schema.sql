@@ -284,6 +284,8 @@ create table delivery (
   ordinal smallint not null default 1,
   -- How many attempts ended with an unknown outcome.
   unknown_count smallint not null default 0,
+  -- The message goes, or went, once more although a carrier may have it already.
+  resent boolean not null default false,
   -- The only carrier that may take the next attempt, because it may already have the message. null: any carrier of the channel.
   bound_carrier text,
   -- The carriers, by their place in the operator's list, that were tried in this round. On a queued delivery: set only

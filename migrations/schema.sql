@@ -650,6 +650,7 @@ CREATE TABLE delivery (
   attempted text[],
   ordinal smallint NOT NULL DEFAULT 1,
   unknown_count smallint NOT NULL DEFAULT 0,
+  resent boolean NOT NULL DEFAULT false,
   bound_carrier text,
   tried smallint[],
   failovers smallint NOT NULL DEFAULT 0,

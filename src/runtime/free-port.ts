@@ -13,3 +13,18 @@ export async function freePort(wanted = 0): Promise<number> {
   await once(server, 'close')
   return port
 }
+
+const reserved = new Set<number>()
+
+/** A free port that no other caller of this process gets before its release: a program binds it some time after it is told. */
+export async function reservePort(wanted = 0): Promise<number> {
+  const port = await freePort(wanted)
+  if (!reserved.has(port)) {
+    reserved.add(port)
+    return port
+  }
+  if (wanted !== 0) throw new Error(`port ${port} is reserved`)
+  return reservePort()
+}
+
+export const releasePort = (port: number): void => void reserved.delete(port)

@@ -2,11 +2,13 @@ import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type CarrierEvent, type CarrierFile, type Receipt, SendError } from '../../src/channels/provider.js'
+import { Baresip } from '../../src/channels/voice/baresip.js'
 import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/text/wav.js'
 import { call } from '../channels/voice/calls.js'
@@ -193,5 +195,34 @@ describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by ba
     expect([trunk.lacks!(call({ key: true })), trunk.lacks!(call())]).toEqual([true, false])
     await expect(trunk.send(call({ key: true }), never)).rejects.toMatchObject({ kind: 'permanent' })
     expect(taken()).toEqual([])
+  })
+
+  test('a control port that another program took is not spoken to: it may be the control of another call', async () => {
+    const folder = temporaryFolder()
+    const [config, taken] = [join(folder, 'config'), join(folder, 'taken')]
+    // A baresip that starts once its port is taken.
+    const script = `cp "$2/config" '${config}.new' && mv '${config}.new' '${config}'; until [ -e '${taken}' ]; do sleep 0.05; done`
+    writeFileSync(join(folder, 'baresip'), `#!/bin/sh\n${script}\nexec '${programs[1]}' "$@"\n`, { mode: 0o755 })
+    vi.stubEnv('PATH', `${folder}:${process.env.PATH}`)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const speech = { rate: 8_000, channels: 1, samples: new Int16Array(8_000) }
+    const starting = Baresip.start({ account: '<sip:a@127.0.0.1>;regint=0', local: '127.0.0.1', speech, ringSeconds: 1 })
+    const outcome = starting.then(
+      phone => phone.remove().then(() => 'started'),
+      (error: Error) => error.message,
+    )
+    await expect.poll(() => existsSync(config)).toBe(true)
+    let connections = 0
+    const other = createServer(socket => {
+      connections++
+      socket.on('error', () => {})
+    })
+    onTestFinished(() => void other.close())
+    other.listen(Number(/^ctrl_tcp_listen .*:(\d+)$/m.exec(readFileSync(config, 'utf8'))![1]), '127.0.0.1')
+    await once(other, 'listening')
+    writeFileSync(taken, '')
+    expect(await outcome).toContain('ctrl_tcp')
+    expect(connections).toBe(0)
+    expect(leftovers()).toEqual([])
   })
 })

@@ -17,7 +17,7 @@ interface SmsParts {
   render: Rendering
 }
 
-/** Six parts of an SMS. */
+/** Six parts of an SMS in GSM-7. */
 const MAX_TEMPLATE_TEXT = 918
 /** A longer name leaves no room for the subject. */
 const MAX_SENDER = 30

@@ -5,6 +5,8 @@ import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 
 const MESSAGE_TYPE = 0x3c
+/** SMPP 3.4, 5.2.12: a delivery attempt failed or waits, and the carrier goes on trying. */
+const INTERMEDIATE = 0x20
 export const HAS_HEADER = 0x40
 const UCS2 = 8
 /** SMPP 3.4, 5.2.23 allows 64 characters. A longer id is cut in the same way wherever it comes: no index holds one of any length. */
@@ -55,7 +57,9 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const state = deliver.tlvs.get(tags.messageState)?.[0]
   const word = (state === undefined ? null : stateNames[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
   const code = field(text, 'err')
-  const known = states[word] ?? { type: 'note' as const }
+  const isBeforeEnd =
+    TAKEN_STATES.has(word) || ((deliver.esmClass & MESSAGE_TYPE) === INTERMEDIATE && states[word]?.type === 'failed')
+  const known = (isBeforeEnd ? undefined : states[word]) ?? { type: 'note' as const }
   const referenceTag = deliver.tlvs.get(tags.userMessageReference)
   const recipient = readReportedNumber(deliver.source)
   const isTagged = referenceTag !== undefined && referenceTag.length >= 2 && recipient !== null
@@ -70,7 +74,7 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
     ...(hasCode ? { reason: `${known.reason} Código da operadora: ${code}.` } : {}),
   }
   // The note keeps the state in the timeline of a message that was known to be sent.
-  return TAKEN_STATES.has(word) ? [{ ...report, type: 'sent' }, report] : [report]
+  return isBeforeEnd ? [{ ...report, type: 'sent' }, report] : [report]
 }
 
 function readReply(deliver: Deliver): CarrierReply {

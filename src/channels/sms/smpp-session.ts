@@ -49,6 +49,9 @@ type Pending = { name: PartName | undefined; settle(outcome: PartOutcome): void;
 const noResponse = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
 export const notConnected = (cause?: unknown): SendError =>
   new SendError('temporary', 'Sem conexão com a operadora de SMS.', { cause, answer: String((cause as Error)?.message ?? '') })
+/** Temporary whatever the code says: no message was shown to the carrier. */
+const refusedBind = (cause: SendError): SendError =>
+  new SendError('temporary', cause.reason, { cause, answer: cause.answer ?? cause.message })
 const TRY_AGAIN = 0x64
 const UNKNOWN_COMMAND = 0x03
 const MAX_LATE = 1_000
@@ -89,7 +92,7 @@ export class SmppSession {
       return session
     } catch (error) {
       socket.on('error', () => {}).destroy()
-      throw error instanceof SendError && error.kind !== 'uncertain' ? error : notConnected(error)
+      throw error instanceof SendError && error.kind !== 'uncertain' ? refusedBind(error) : notConnected(error)
     }
   }
 

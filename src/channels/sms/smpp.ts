@@ -77,10 +77,14 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
       return link.ready
     },
     ...(repeatAfterMs === null ? {} : { repeatAfterMs }),
+    lacks: ({ text }) => planParts(text).parts.length > MAX_TAGGED_PARTS,
     async send(message, signal) {
       const plan = planParts(message.text)
       if (plan.parts.length > MAX_TAGGED_PARTS) {
-        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_TAGGED_PARTS}.`)
+        throw new SendError(
+          'permanent',
+          `O texto precisa de ${plan.parts.length} partes; por SMPP o máximo são ${MAX_TAGGED_PARTS}. Reduza o texto ou tire os caracteres fora do GSM-7.`,
+        )
       }
       const outcomes = await submitAll(link, partsToSend(message, createParts(message, plan, submission)), signal)
       const idOf = (outcome: PartOutcome | undefined) => (outcome !== undefined && 'id' in outcome ? outcome.id : null)

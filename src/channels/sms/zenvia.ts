@@ -82,7 +82,7 @@ export const zenvia: ProviderModule<SmsMessage> = {
     const { endpoint, from } = readZenviaUrl(url)
     return `${from}@${endpoint}`
   },
-  concurrency: url => 2 * Number(url.searchParams.get('window') ?? REQUESTS_AT_ONCE),
+  concurrency: url => Number(url.searchParams.get('window') ?? REQUESTS_AT_ONCE),
   callback: senders => zenviaCallback(secretsOf(senders, url => readZenviaUrl(url).secret)),
 }
 

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { interleave, readWav, type Sound, writeWav } from '../../domain/text/wav.js'
-import { freePort } from '../../runtime/free-port.js'
+import { releasePort, reservePort } from '../../runtime/free-port.js'
 
 interface BaresipOptions {
   /** A line of baresip's accounts file. */
@@ -30,6 +30,10 @@ const START_RETRY_MS = 50
 /** baresip ends itself after this time, in case our process dies before it. */
 export const MAX_CALL_SECONDS = 600
 const FOLDER_PREFIX = 'carteiro-call-'
+const OUTPUT_FILE = 'output'
+/** Printed once all modules are loaded, or have failed to load: without its control socket baresip goes on. */
+const READY = 'baresip is ready'
+const NO_CONTROL = /ctrl_tcp.*(failed|in use|cannot|no such).*/i
 const SPEECH_FILE = 'speech.wav'
 /**
  * Played while it rings: trunks with early media (RFC 3960) take sound before the answer. The silence lasts longer than the
@@ -49,13 +53,15 @@ const EVENTS: Record<string, CallEvent['type']> = {
 /** One call by one baresip process with its own folder. The control socket dials, reports events and starts the recording. */
 export class Baresip {
   readonly #folder: string
+  readonly #ports: readonly number[]
   readonly #process: ChildProcess
   readonly #control: Socket
   #emit: (event: CallEvent) => void = () => {}
   #pending = Buffer.alloc(0)
 
-  private constructor(folder: string, process: ChildProcess, control: Socket) {
+  private constructor(folder: string, ports: readonly number[], process: ChildProcess, control: Socket) {
     this.#folder = folder
+    this.#ports = ports
     this.#process = process
     this.#control = control
     control.on('data', (chunk: Buffer) => this.#read(chunk))
@@ -68,19 +74,22 @@ export class Baresip {
   static async start({ account, local, speech, ringSeconds }: BaresipOptions): Promise<Baresip> {
     const samples = new Int16Array(speech.rate * speech.channels * (ringSeconds + SILENCE_MARGIN_SECONDS))
     const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX))
+    const reserved: number[] = []
     let child: ChildProcess | undefined
     try {
-      const ports = { sip: await freePortPair(), control: await freePort() }
+      reserved.push(...(await reservePortPair()), await reservePort())
+      const [sip, , control] = reserved as [number, number, number]
       await writeFile(join(folder, SPEECH_FILE), writeWav(speech))
       await writeFile(join(folder, SILENCE_FILE), writeWav({ ...speech, samples }))
-      await writeFile(join(folder, 'config'), configText(folder, ports, local))
+      await writeFile(join(folder, 'config'), configText(folder, { sip, control }, local))
       await writeFile(join(folder, 'accounts'), `${account}\n`, { mode: 0o600 })
       await writeFile(join(folder, 'contacts'), '')
-      child = spawn('baresip', ['-f', folder, '-t', String(MAX_CALL_SECONDS)], { stdio: 'ignore' })
-      child.on('error', () => {})
-      return new Baresip(folder, child, await connectControl(ports.control, child))
+      child = await spawnIn(folder)
+      await becomeReady(folder, child)
+      return new Baresip(folder, reserved, child, await connectControl(control))
     } catch (error) {
       child?.kill('SIGKILL')
+      reserved.forEach(releasePort)
       await rm(folder, { recursive: true, force: true })
       throw error
     }
@@ -124,6 +133,7 @@ export class Baresip {
 
   async remove(): Promise<void> {
     await this.stop()
+    this.#ports.forEach(releasePort)
     await rm(this.#folder, { recursive: true, force: true })
   }
 
@@ -198,23 +208,47 @@ const configText = (folder: string, ports: { sip: number; control: number }, loc
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
-async function connectControl(port: number, child: ChildProcess): Promise<Socket> {
+/** Its output goes to a file: a pipe would end with our process, and the call with the pipe. */
+async function spawnIn(folder: string): Promise<ChildProcess> {
+  const output = await open(join(folder, OUTPUT_FILE), 'w')
+  try {
+    const stdio = ['ignore', output.fd, output.fd] as const
+    const child = spawn('baresip', ['-f', folder, '-t', String(MAX_CALL_SECONDS)], { stdio: [...stdio] })
+    return child.on('error', () => {})
+  } finally {
+    await output.close()
+  }
+}
+
+/**
+ * Waits until baresip says that it is ready, with a control socket of its own. Another program may have taken the port: were it
+ * another call's baresip, a connection would take that call's control away.
+ */
+async function becomeReady(folder: string, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
     if (hasEnded(child)) throw new Error(`baresip ended at its start with ${child.exitCode}`)
-    const socket = connectTcp(port, '127.0.0.1')
-    const connected = await once(socket, 'connect').catch(() => null)
-    if (connected !== null) return socket
-    socket.destroy()
+    const output = await readFile(join(folder, OUTPUT_FILE), 'utf8')
+    const refusal = NO_CONTROL.exec(output)
+    if (refusal !== null) throw new Error(`baresip has no control socket: ${refusal[0]}`)
+    if (output.includes(READY)) return
     await sleep(START_RETRY_MS)
   }
-  throw new Error('baresip does not open its control socket')
+  throw new Error('baresip does not get ready')
+}
+
+async function connectControl(port: number): Promise<Socket> {
+  const socket = connectTcp(port, '127.0.0.1')
+  await once(socket, 'connect')
+  return socket
 }
 
 /** baresip also listens for TLS on the port after its SIP port. */
-async function freePortPair(): Promise<number> {
+async function reservePortPair(): Promise<[number, number]> {
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-    const port = await freePort()
-    if (port < 65_535 && (await freePort(port + 1).catch(() => null)) !== null) return port
+    const port = await reservePort()
+    const next = port < 65_535 ? await reservePort(port + 1).catch(() => null) : null
+    if (next !== null) return [port, next]
+    releasePort(port)
   }
   throw new Error('no two free ports in a row')
 }

@@ -28,6 +28,8 @@ const labels: Readonly<Record<Exclude<FactType, 'note' | 'failed'> | 'accepted',
 const objections: Readonly<Record<Objection, string>> = {
   'read before': 'já havia leitura',
   'confirmed before': 'o recebimento já estava confirmado',
+  'delivered before': 'a mensagem, enviada mais de uma vez, já havia sido entregue',
+  'another copy': 'pode falar de outra cópia da mensagem, enviada mais de uma vez',
   'not delivered': 'a entrega ainda não era conhecida',
   'another message': 'fala de outra mensagem',
   'another recipient': 'é de outro endereço',

@@ -52,6 +52,8 @@ export interface DeliveryStatus {
   ordinal: number
   /** How many attempts of this message ended with an unknown outcome. */
   unknownCount: number
+  /** This message goes, or went, once more although a carrier may have it already: reports may be about either copy. */
+  resent: boolean
   /** The delivered parts of a message that travels in several. */
   parts: number[]
   /** The parts that a carrier is known to have while the outcome of the others is unknown; null: there are none. */
@@ -91,6 +93,7 @@ export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Da
   recording: null,
   ordinal: 1,
   unknownCount: 0,
+  resent: false,
   parts: [],
   taken: null,
 })

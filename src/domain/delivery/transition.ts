@@ -49,6 +49,8 @@ export interface Fact {
     ordinal?: number
     part?: number
     parts?: number
+    /** The report names the message by our tag alone, which every copy of the message bears. */
+    tagged?: boolean
     /** The parts that the carrier took, of a message whose other parts have an unknown outcome. */
     taken?: { parts: number[]; total: number }
     carrier?: string
@@ -68,6 +70,8 @@ export interface Fact {
 export type Objection =
   | 'read before'
   | 'confirmed before'
+  | 'delivered before'
+  | 'another copy'
   | 'not delivered'
   | 'another message'
   | 'another recipient'
@@ -88,11 +92,16 @@ export function weighFact(status: DeliveryStatus, fact: Fact, traits: Traits): F
 export const mayBecomeNote = ({ type }: Fact, { readAfterDelivery }: Traits): boolean =>
   type === 'failed' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
 
-function objectionTo({ deliveredAt, readAt, confirmedAt }: DeliveryStatus, { type, data }: Fact): Objection | null {
+function objectionTo(status: DeliveryStatus, { type, data }: Fact): Objection | null {
+  const { deliveredAt, readAt, confirmedAt, resent } = status
   if (type !== 'failed') return deliveredAt === null ? 'not delivered' : null
   if (confirmedAt !== null) return 'confirmed before'
   // A person may open a message and then see that it is for somebody else.
-  return readAt !== null && data.failure !== 'stranger' ? 'read before' : null
+  if (readAt !== null && data.failure !== 'stranger') return 'read before'
+  if (!resent || data.failure !== 'undelivered') return null
+  // One copy that ended says nothing of the other one, which may have arrived or may be on its way.
+  if (deliveredAt !== null) return 'delivered before'
+  return data.tagged === true ? 'another copy' : null
 }
 
 /**
@@ -108,7 +117,7 @@ export function applyFact(status: DeliveryStatus, reported: Fact, traits: Traits
   return trackingCode === undefined || status.trackingCode !== null ? next : { ...(next ?? status), trackingCode }
 }
 
-/** A proof that the message was taken undoes a refusal of the same message, and a new message starts without unknown outcomes. */
+/** A proof undoes the failure of the same message that it contradicts, and a new message starts without unknown outcomes. */
 function withConsequences(
   before: DeliveryStatus,
   next: DeliveryStatus | null,
@@ -117,10 +126,8 @@ function withConsequences(
 ): DeliveryStatus | null {
   if (next === null) return null
   const made = traits.producedFirst === true ? produced(next, fact.at) : next
-  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
-  return known.failure === 'rejected' && provesTaken(before, known, fact)
-    ? { ...known, failure: null, failureDetail: null, failedAt: null }
-    : known
+  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0, resent: false } : made
+  return isDisproved(before, known, fact) ? { ...known, failure: null, failureDetail: null, failedAt: null } : known
 }
 
 /** A message that was sent had been produced, whether or not the carrier reported it. */
@@ -130,12 +137,16 @@ function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
   return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
 }
 
-/** The facts that prove that the carrier, or the recipient, has the message. */
-const PROOFS: readonly FactType[] = ['processed', 'sent', 'delivered', 'read', 'confirmed']
+/** The facts that disprove a failure: a message that was taken was not refused, and one that arrived was not lost on its way. */
+const DISPROOFS: Partial<Record<Failure, readonly FactType[]>> = {
+  rejected: ['processed', 'sent', 'delivered', 'read', 'confirmed'],
+  undelivered: ['delivered', 'read', 'confirmed'],
+}
 
-/** Only a proof about the latest message and about the whole of it: one part that arrived proves nothing about the others. */
-const provesTaken = (before: DeliveryStatus, next: DeliveryStatus, { type, data }: Fact): boolean =>
-  PROOFS.includes(type) &&
+/** Only by a proof about the latest message and about the whole of it: one part that arrived proves nothing about the others. */
+const isDisproved = (before: DeliveryStatus, next: DeliveryStatus, { type, data }: Fact): boolean =>
+  next.failure !== null &&
+  DISPROOFS[next.failure]?.includes(type) === true &&
   isAboutLatest(before, data) &&
   (data.part === undefined || (type === 'delivered' && next.deliveredAt !== null))
 
@@ -164,7 +175,7 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
       return status
     case 'retried':
       if (!isUnderWay(status)) return null
-      return { ...status, state: 'queued', unknownCount: data.notTaken ? 0 : status.unknownCount + (data.interrupted ? 1 : 0) }
+      return queuedAgain(status, data.notTaken ? 0 : status.unknownCount + (data.interrupted ? 1 : 0))
     case 'postponed':
       return isOnItsWay(status) && status.failure === null ? { ...status, state: 'queued' } : null
     case 'released':
@@ -218,6 +229,14 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
       return status.recording === data.recording ? null : { ...sent(status, at), recording: data.recording ?? null }
   }
 }
+
+/** Another attempt of the same message. With an unknown outcome before it, it may be a second copy. */
+const queuedAgain = (status: DeliveryStatus, unknownCount: number): DeliveryStatus => ({
+  ...status,
+  state: 'queued',
+  unknownCount,
+  resent: unknownCount > 0,
+})
 
 /** The carrier has the message: nobody sends it again. */
 function processed(status: DeliveryStatus, at: Date): DeliveryStatus {
@@ -324,8 +343,7 @@ export const mayRevive = (status: DeliveryStatus): boolean =>
 
 /** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a duplicate can be recognised. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
-  ...status,
-  state: 'queued',
+  ...queuedAgain(status, status.unknownCount),
   ...(isUnknown(status.state) ? {} : { ordinal: status.ordinal + 1, parts: [], taken: null }),
   failure: null,
   failureDetail: null,

@@ -19,7 +19,7 @@ const BATCH = 500
 
 /** From a carrier's report to the change that it means. */
 export function toChange(reference: CarrierReference, report: CarrierReport, by: CarrierSource, clock: Clock): CarrierReported {
-  const { notification, channel, ordinal, part, parts } = reference
+  const { notification, channel, ordinal, part, parts, tagged } = reference
   const [carrier] = by.carriers as [string]
   const { type, at, answer, failure, reason, delayMs, trackingCode, facts, signed } = report
   const data: Fact['data'] = {
@@ -28,6 +28,7 @@ export function toChange(reference: CarrierReference, report: CarrierReport, by:
     answer,
     ordinal,
     ...(parts > 1 ? { part, parts } : {}),
+    ...(tagged === undefined ? {} : { tagged }),
     ...(failure === undefined ? {} : { failure, failureDetail: reason ?? answer }),
     ...(reason === undefined ? {} : { reason }),
     ...(trackingCode === undefined ? {} : { trackingCode }),
@@ -89,7 +90,7 @@ export function onlyTagged(bits: number, references: readonly string[]): Carrier
   const tagged = references.flatMap(reference => {
     const own = readOwnReference(reference)
     const part = readTag(bits, reference)
-    return own === null || part === null ? [] : { ...own, ...part }
+    return own === null || part === null ? [] : { ...own, ...part, tagged: true as const }
   })
   return tagged.length === 1 ? tagged[0]! : null
 }

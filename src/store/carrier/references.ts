@@ -9,6 +9,8 @@ export interface CarrierReference {
   ordinal: number
   part: number
   parts: number
+  /** Found by our tag alone, which every copy of the message bears. */
+  tagged?: true
 }
 
 export const REFERENCE_COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
@@ -78,9 +80,12 @@ export const findNewestTo = (
     values: [...valuesOf(source), recipients, at],
   })
 
-/** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
+/**
+ * Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. A
+ * failure may be of one copy and the report of another.
+ */
 export const WITH_UNKNOWN_OUTCOME =
-  "d.recipient like '+%' and d.unknown_count > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') = 'rejected'"
+  "d.recipient like '+%' and d.unknown_count > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') in ('rejected', 'undelivered')"
 
 /** Our references of the messages with unknown outcome that this source may have sent to one number. */
 export const findUnknownTo = (db: Queryable, source: CarrierSource, recipient: string): Promise<string[]> =>

@@ -22,7 +22,7 @@ export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as
   d.sent_at as "sentAt", d.delivered_at as "deliveredAt", d.read_at as "readAt", d.confirmed_at as "confirmedAt",
   d.link_opened_at as "linkOpenedAt", d.answered_at as "answeredAt", d.failed_at as "failedAt", d.cancelled_at as "cancelledAt",
   d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
-  d.tracking_code as "trackingCode", encode(d.recording, 'hex') as recording, d.ordinal, d.unknown_count as "unknownCount",
+  d.tracking_code as "trackingCode", encode(d.recording, 'hex') as recording, d.ordinal, d.unknown_count as "unknownCount", d.resent,
   coalesce(d.parts, '[]') as parts, d.taken`
 
 /** When the outcome of the delivery d became unknown. */

@@ -119,7 +119,7 @@ const WRITE_RECORDS = `
       "processedAt" timestamptz, "preparedAt" timestamptz, "sentAt" timestamptz, "deliveredAt" timestamptz, "readAt" timestamptz,
       "confirmedAt" timestamptz, "linkOpenedAt" timestamptz, "answeredAt" timestamptz, "failedAt" timestamptz, "cancelledAt" timestamptz,
       "cancelReason" text, failure text, "failureDetail" text, answers jsonb, "trackingCode" text, recording text, ordinal int, "unknownCount" int,
-      parts jsonb, taken jsonb)
+      resent boolean, parts jsonb, taken jsonb)
   ), events as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
     select notification, seq, at, type, source, data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'), decode(hash, 'hex')
@@ -170,7 +170,7 @@ const WRITE_RECORDS = `
       confirmed_at = u."confirmedAt", link_opened_at = u."linkOpenedAt", answered_at = u."answeredAt", failed_at = u."failedAt",
       cancelled_at = u."cancelledAt", cancel_reason = u."cancelReason", failure = u.failure, failure_detail = u."failureDetail",
       answers = nullif(u.answers, '[]'), tracking_code = u."trackingCode", recording = decode(u.recording, 'hex'), ordinal = u.ordinal,
-      unknown_count = u."unknownCount", parts = nullif(u.parts, '[]'), taken = u.taken
+      unknown_count = u."unknownCount", resent = u.resent, parts = nullif(u.parts, '[]'), taken = u.taken
     from changed u
     -- The list of ids limits the update to the months that hold them, before the join.
     where d.notification_id = u.notification and d.channel = u.channel

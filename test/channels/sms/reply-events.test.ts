@@ -118,6 +118,36 @@ describe('a reference tag', () => {
     for (const id of ids) expect((await status(id)).description).toBe('Em verificação')
   })
 
+  const takenAgain = (name: string): ScriptedCarrier => {
+    const carrier = new ScriptedCarrier(({ attempt }) =>
+      attempt === 1 ? Promise.reject(refused('uncertain')) : { references: [name] },
+    )
+    carrier.repeatAfterMs = 0
+    return carrier
+  }
+
+  test('of the first copy does not fail the second one, which the carrier has', async () => {
+    work({ carrier: takenAgain('second:1'), options: { settleMs: 10 } })
+    const number = newNumber()
+    const id = await accept(number)
+    await described(id).toBe('Enviado')
+    await tell(report(['first:1'], 'failed', tagged(id, number)))
+    expect((await status(id)).description).toBe('Enviado')
+    await tell(report(['second:1'], 'delivered', tagged(id, number)))
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('of the first copy, which arrived, undoes the failure of the second', async () => {
+    work({ carrier: takenAgain('second:2'), options: { settleMs: 10 } })
+    const number = newNumber()
+    const id = await accept(number)
+    await described(id).toBe('Enviado')
+    await tell(report(['second:2'], 'failed', tagged(id, number)))
+    expect((await status(id)).description).toBe('Não entregue')
+    await tell(report(['first:2'], 'delivered', tagged(id, number)))
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
   test('that comes before the outcome is known to be unknown is kept, and settles it then', async () => {
     let release: (() => void) | undefined
     const released = new Promise<void>(resolve => {

@@ -82,6 +82,23 @@ describe('receipts', () => {
     ])
   })
 
+  test.each(['UNDELIV', 'EXPIRED', 'DELETED', 'REJECTD'])(
+    'an intermediate notification with %s is not the end: the carrier has the message and goes on trying',
+    stat => {
+      const answer = `id:1 stat:${stat} err:011`
+      const events = readEvents(body({ esmClass: 0x20, message: receipt('1', stat, '011') }))
+      expect(events).toMatchObject([
+        { type: 'sent', answer },
+        { type: 'note', answer },
+      ])
+      for (const event of events) expect(event).not.toHaveProperty('failure')
+    },
+  )
+
+  test('an intermediate notification that the message arrived counts', () => {
+    expect(readEvents(body({ esmClass: 0x20, message: receipt('1', 'DELIVRD') }))).toMatchObject([{ type: 'delivered' }])
+  })
+
   test('an id of any length is cut where it is stored and where it is looked for', () => {
     const id = 'f'.repeat(300)
     const [report] = readEvents(body({ message: receipt('x'.repeat(90), 'DELIVRD') }))

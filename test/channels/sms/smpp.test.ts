@@ -138,9 +138,12 @@ describe('what is written', () => {
     expect((await open(await smscForTest(), query)).repeatAfterMs).toBe(ms)
   })
 
-  test('a text that would take more than eight parts is refused before anything leaves', async () => {
+  test('a text that would take more than eight parts is left to another carrier, or refused before anything leaves', async () => {
     const smsc = await smscForTest()
     const carrier = await open(smsc)
+    const [fits, tooLong] = [message('ã'.repeat(8 * 67)), message('ã'.repeat(8 * 67 + 1))]
+    expect([carrier.lacks?.(fits), carrier.lacks?.(tooLong)]).toEqual([false, true])
+    expect(await outcome(carrier.send(tooLong, soon()))).toBe('permanent')
     expect(await outcome(carrier.send(message('ã'.repeat(600)), soon()))).toBe('permanent')
     expect(submits(smsc)).toEqual([])
   })
@@ -165,6 +168,8 @@ describe('refusals', () => {
     [0x43, 'temporary'],
     [0x48, 'temporary'],
     [0x49, 'temporary'],
+    [0x50, 'temporary'],
+    [0x51, 'temporary'],
     [0x62, 'temporary'],
     [0xc4, 'temporary'],
     [0x65, 'permanent'],
@@ -191,6 +196,16 @@ describe('refusals', () => {
     expect(error).toMatchObject({ kind: 'temporary', reason: 'A operadora recusou a senha (SMS_URL).' })
     await expect.poll(() => outcome(carrier.send(message(), soon()))).toBe('taken')
   })
+
+  test.each([0x0b, 0x65, 0x66, 0x58, 0xfe])(
+    'of the bind with the code %i: temporary, because it says nothing of a message',
+    async status => {
+      const smsc = await smscForTest({ onBind: (pdu, connection) => connection.answer(pdu, status) })
+      const error = await (await open(smsc)).send(message(), soon()).catch((caught: SendError) => caught)
+      expect(error).toMatchObject({ kind: 'temporary', scope: 'carrier', answer: expect.stringContaining(status.toString(16)) })
+      expect(submits(smsc)).toEqual([])
+    },
+  )
 
   test('of one part while another was taken: the part alone is sent again', async () => {
     const smsc = await smscForTest({

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CarrierReport, SendError } from '../../../src/channels/provider.js'
-import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
+import { readZenviaUrl, zenvia, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
 import { selfSigned } from '../../support/certificate.js'
 
 const message = { reference: 'r.sms.1', to: '+5511987654321', text: 'Aviso' }
@@ -29,6 +29,13 @@ const sendTo = async (url: URL): Promise<unknown> => {
   const carrier = await zenviaProvider().open(url)
   return carrier.send(message, AbortSignal.timeout(10_000))
 }
+
+test.each([
+  ['', 50],
+  ['&window=7', 7],
+])('as many requests are under way at once as the window says: %j', (query, requests) => {
+  expect(zenvia.concurrency(new URL(`zenvia://t@api.zenvia.com?from=acme&secret=${SECRET}${query}`))).toBe(requests)
+})
 
 describe('a send', () => {
   test('is what the API documents', async () => {

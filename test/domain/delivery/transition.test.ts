@@ -112,6 +112,51 @@ describe('a refusal', () => {
   })
 })
 
+describe('a loss on the way', () => {
+  const lost = sum(fact('sent', 1), fact('failed', 2, { failure: 'undelivered', ordinal: 1 }))
+
+  test.each(['delivered', 'read', 'confirmed'] as const)('is undone when the same message was %s', type => {
+    expect(applyFact(lost, fact(type, 3, { ordinal: 1 }))).toMatchObject({ failure: null, failedAt: null, deliveredAt: at(3) })
+  })
+
+  test('is not taken back by one part, nor by an earlier message, nor by a late word that the message was taken', () => {
+    expect(applyFact(lost, fact('delivered', 3, { ordinal: 1, part: 1, parts: 2 }))).toMatchObject({ failure: 'undelivered' })
+    expect(applyFact({ ...lost, ordinal: 2 }, fact('delivered', 3, { ordinal: 1 }))).toMatchObject({ failure: 'undelivered' })
+    expect(applyFact(lost, fact('sent', 3, { ordinal: 1 }))).toBeNull()
+  })
+})
+
+describe('a message that was sent once more while nobody knew whether the first copy had left', () => {
+  const twice = sum(fact('uncertain', 1), fact('retried', 2), fact('sent', 3))
+  const failed = (data: Fact['data'] = {}): Fact => fact('failed', 5, { failure: 'undelivered', ordinal: 1, ...data })
+
+  test.each([
+    ['waits for its turn', sum(fact('uncertain', 1), fact('retried', 2))],
+    ['was sent again by a person', sum(fact('uncertain', 1), fact('unresolved', 2), fact('revived', 3))],
+    ['was taken', twice],
+    ['has an unknown outcome too', sum(fact('uncertain', 1), fact('retried', 2), fact('uncertain', 3))],
+  ])('does not fail with a copy that bears the same tag: it %s', (_, status) => {
+    expect(applyFact(status, failed({ tagged: true }))).toBe(status)
+    expect(weighFact(status, failed({ tagged: true }), moduleOf('voice'))).toMatchObject({
+      type: 'note',
+      data: { claimed: 'failed', because: 'another copy' },
+    })
+    expect(applyFact(status, failed())).toMatchObject({ failure: 'undelivered' })
+  })
+
+  test('does not fail once a copy has arrived', () => {
+    const arrived = applyFact(twice, fact('delivered', 4, { ordinal: 1, tagged: true }))!
+    expect(applyFact(arrived, failed())).toBe(arrived)
+    expect(weighFact(arrived, failed(), moduleOf('voice'))).toMatchObject({ data: { because: 'delivered before' } })
+  })
+
+  test('fails by its tag where there was no second copy', () => {
+    const once = sum(fact('uncertain', 1), fact('sent', 2, { ordinal: 1, tagged: true }))
+    for (const status of [once, sum(fact('uncertain', 1)), sum(fact('uncertain', 1), fact('retried', 2, { notTaken: true }))])
+      expect(applyFact(status, failed({ tagged: true }))).toMatchObject({ failure: 'undelivered' })
+  })
+})
+
 describe('the count of unknown outcomes', () => {
   const unknown = sum(fact('uncertain', 1))
 
