@@ -3,6 +3,7 @@ import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence/evidence.js'
 import type { Verification } from '../../domain/evidence/verification-code.js'
 import { qrCode } from '../../domain/recipient/qr-code.js'
+import { cutText, storableValue } from '../../domain/text/text.js'
 import { makeOnce } from '../../runtime/made-once.js'
 import { isTypesetterOverloaded, type Typesetter } from '../../runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
@@ -67,7 +68,8 @@ export function createDocuments(parts: DocumentParts) {
     const { pdf } = await typesetter.compose({
       source: embedded === null ? DOCUMENT_SOURCE : DOCUMENT_SOURCE + EMBED,
       inputs: {
-        document: JSON.stringify(content),
+        // The typesetter refuses a JSON with half a character anywhere in it.
+        document: JSON.stringify(storableValue(content)),
         qr: qrCode(content.verification.url),
         logo: logoPath,
         ...(embedded === null ? {} : { embedded: embedded.name }),
@@ -124,7 +126,7 @@ const EMBED = `
 `
 
 async function readMessage(typesetter: Typesetter, html: string): Promise<ReportParts['message']> {
-  const blocks = await typesetter.read(html.slice(0, MAX_MESSAGE))
+  const blocks = await typesetter.read(cutText(html, MAX_MESSAGE))
   return { blocks: blocks.slice(0, MAX_BLOCKS), isCut: html.length > MAX_MESSAGE || blocks.length > MAX_BLOCKS }
 }
 
