@@ -131,7 +131,13 @@ function logProof(
   const note = sampleKey.sign(text) + (witnessed ? cosignature(text) : '')
   const token = stamp?.(noteDigest(text))
   return {
-    checkpoint: { size: tree.size, note, at, timeStamps: token === undefined ? [] : [{ authority: 'tsa', at, token }] },
+    checkpoint: {
+      size: tree.size,
+      note,
+      witnesses: witnessed ? [WITNESS.vkey] : [],
+      at,
+      timeStamps: token === undefined ? [] : [{ authority: 'tsa', at, token }],
+    },
     events: events.map(({ seq }, index) => ({
       seq,
       leaf: places[index]!,

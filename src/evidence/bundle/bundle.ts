@@ -35,11 +35,13 @@ export async function buildBundle(
   const own = await snapshot(pool, db => readOwn(parts, db, notification))
   if (own === null) return null
   const proof = cutProof(await readLogProof(pool, notification), own.events.length)
+  // A witness may have changed its key, or left the settings, since it signed this checkpoint.
+  const witnesses = [...new Set([...parts.witnesses, ...(proof?.checkpoint.witnesses ?? [])])]
   const isTest = own.routes.some(({ carrier }) => isSimulated(carrier ?? ''))
   const files: BundleFile[] = [
     ...own.files,
     ...(proof === null ? [] : proofFiles(proof)),
-    textFile('keys.json', canonicalJson({ v: 1, log: signer.vkey, witnesses: parts.witnesses, documents: parts.certificates })),
+    textFile('keys.json', canonicalJson({ v: 1, log: signer.vkey, witnesses, documents: parts.certificates })),
     textFile(
       'LEIA-ME.txt',
       readme({

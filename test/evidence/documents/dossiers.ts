@@ -431,6 +431,7 @@ export const dossiers = {
 export const logProof = (count: number): LogProof => ({
   checkpoint: {
     size: 1_048_577,
+    witnesses: [],
     at: new Date(START + 5_000),
     note: `notifica.example.com/carteiro/1a2b3c4d\n1048577\n${Buffer.alloc(32, 9).toString('base64')}\ntime 2026-11-15T14:00:05.000Z\n\n— notifica.example.com/carteiro/1a2b3c4d ${Buffer.alloc(68, 3).toString('base64')}\n`,
     timeStamps: [
