@@ -428,6 +428,7 @@ describe('time-stamps', () => {
       detail: expect.stringContaining('tsa-'),
     })
     expect(verdict.proven.join('\n')).toContain('Já existiam, como estão, quando foram carimbados')
+    expect(verdict.unproven.join('\n')).toContain('o certificado da autoridade veio no próprio carimbo')
   })
 
   test('the commands of the report verify it', async () => {
@@ -444,6 +445,8 @@ describe('time-stamps', () => {
     const verdict = await verifyBundle(await stamped(), { key: null }, tools)
     expect(verdict.holds).toBe(true)
     expect(verdict.steps.find(({ step }) => step === 'time-stamps')).toMatchObject({ state: 'partial' })
+    expect(verdict.proven.join('\n')).not.toMatch(/carimb/)
+    expect(verdict.unproven.join('\n')).toContain('a assinatura de quem carimbou não se confere aqui')
     const foreign = await stamped(digest => Buffer.from(digest).reverse())
     expect(await verifyBundle(foreign, { key: null }, tools)).toMatchObject({
       fault: { step: 'time-stamps', subject: 'time-stamps/1.tsr' },
