@@ -46,3 +46,9 @@ export async function readLogProof(db: Queryable, notification: string): Promise
     events: covered.map(({ seq, leaf }, index) => ({ seq, leaf, path: paths[index]!.map(hash => hash.toString('hex')) })),
   }
 }
+
+/** Of the first events alone: those that were recorded after the chain was read are in no file and in no document. */
+export function cutProof(proof: LogProof | null, events: number): LogProof | null {
+  const covered = proof?.events.filter(({ seq }) => seq <= events) ?? []
+  return proof === null || covered.length === 0 ? null : { ...proof, events: covered }
+}

@@ -7,7 +7,7 @@ import { cutText, storableValue } from '../../domain/text/text.js'
 import { makeOnce } from '../../runtime/made-once.js'
 import { isTypesetterOverloaded, type Typesetter } from '../../runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
-import type { LogProof } from '../log-proof.js'
+import { cutProof, type LogProof } from '../log-proof.js'
 import { DOCUMENT_SOURCE } from './document-source.js'
 import { type CertificateNote, signatureNote } from './legal-notes.js'
 import { makeReport, type ReportParts, type ShownContent } from './report.js'
@@ -99,8 +99,9 @@ export function createDocuments(parts: DocumentParts) {
     if (dossier.events.length < 2) return null
     const { id } = dossier
     const signer = await openSigner()
-    const proof = await parts.readProof(id)
-    const contents = await parts.readContents(id)
+    // Facts keep arriving: both are read after the events, and the document is of the events alone.
+    const proof = cutProof(await parts.readProof(id), dossier.events.length)
+    const contents = (await parts.readContents(id)).filter(({ seq }) => seq <= dossier.events.length)
     const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
     const shown = { verification: verificationOf(id), proof, certificate: signer.certificate, message, contents }
     // Whether there is a file inside is known before it is made: making it is the larger part of the work.

@@ -307,6 +307,26 @@ describe('the report', () => {
       expect(text).toContain(words)
   })
 
+  test('is of the events that it has: what was recorded while it was made is in none of its parts', async () => {
+    const dossier = dossiers.full()
+    const early = { ...dossier, events: dossier.events.slice(0, 6) }
+    const [known, late] = contents
+    const text = flat(
+      textOf(
+        await reportOf(early, {
+          readProof: async () => logProof(9),
+          readContents: async () => [known!, { ...late!, seq: 7 }],
+        }),
+      ),
+    )
+    expect(text).toContain('cobre 6 dos 6 eventos deste laudo')
+    expect(text).toContain('Prova de inclusão do evento 6')
+    expect(text).toContain(known!.sha256)
+    expect(text).not.toContain(late!.sha256)
+    const only = await reportOf(early, { readProof: async () => ({ ...logProof(9), events: logProof(9).events.slice(6) }) })
+    expect(flat(textOf(only))).toContain('Ainda não há: os eventos entram no registro público')
+  })
+
   test('is not there while nothing but the acceptance happened', async () => {
     expect(await makerOf().report(dossiers.accepted())).toBeNull()
   })

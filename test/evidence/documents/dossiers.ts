@@ -449,6 +449,7 @@ const rawMessage = `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=exem
 
 export const contents: ShownContent[] = [
   {
+    seq: 2,
     channel: 'email',
     ordinal: 1,
     contentType: 'message/rfc822',
@@ -457,6 +458,7 @@ export const contents: ShownContent[] = [
     bytes: Buffer.from(rawMessage),
   },
   {
+    seq: 3,
     channel: 'sms',
     ordinal: 1,
     contentType: 'text/plain; charset=utf-8',
@@ -465,6 +467,7 @@ export const contents: ShownContent[] = [
     bytes: Buffer.from(`Maria, aviso sobre o contrato 4711: https://notifica.example.com/s/${SECRET.slice(0, 10)}`),
   },
   {
+    seq: 4,
     channel: 'letter',
     ordinal: 1,
     contentType: 'application/pdf',
