@@ -108,8 +108,10 @@ begin
       select from attachment a where a.notification_id = n.id and a.notification_id >= low and a.notification_id <= high)
     or 'letters' = any(kinds) and exists (select from letter l where l.notification_id = n.id));
   if whole or 'content' = any(kinds) then
-    update notification set subject = null, content = null, validation = null
-    where id = any(ids) and id >= low and id <= high and (subject is not null or content is not null or validation is not null);
+    -- That there was a question, and which, is part of what the visits prove; nobody needs the answer once there is nothing to read.
+    update notification set subject = null, content = null, validation = case when whole then null else validation - '{salt,hash}'::text[] end
+    where id = any(ids) and id >= low and id <= high
+      and (subject is not null or content is not null or validation ? 'hash' or whole and validation is not null);
     update delivery set request = '{}' where notification_id = any(ids) and notification_id >= low and notification_id <= high and request <> '{}';
     delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high;
     delete from email_forward where notification_id = any(ids);

@@ -215,7 +215,7 @@ function certificate({ hostname, port }: URL): Promise<Finding> {
 async function signature({ config, keys, pool }: Parts): Promise<Finding> {
   const name = 'Assinatura dos documentos'
   try {
-    const signer = await openDocumentSigner(config, pool, keys, openLog('silent', 'command'))
+    const signer = await openDocumentSigner(config, pool, keys, openLog('silent', 'command'), new Date())
     const { selfMade, description, validTo } = signer.certificate
     await signer.close()
     if (selfMade) return warn(name, description, 'Para um certificado ICP-Brasil, veja SIGNATURE_P12_FILE em .env.example.')

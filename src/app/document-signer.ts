@@ -10,11 +10,11 @@ import type { Pool } from '../store/postgres.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
-/** What signs the documents, by the settings. A certificate that cannot sign now stops the start with an OperatorError. */
-export async function openDocumentSigner(config: Config, pool: Pool, keys: Keys, log: Log): Promise<DocumentSigner> {
+/** What signs the documents, by the settings. A certificate that cannot sign at that moment stops the start with an OperatorError. */
+export async function openDocumentSigner(config: Config, pool: Pool, keys: Keys, log: Log, now: Date): Promise<DocumentSigner> {
   const authorities = config.checkpoints.authorities.map(({ url }) => url)
   return createDocumentSigner({
-    key: await openKey(config, pool, keys, new Date()),
+    key: await openKey(config, pool, keys, now),
     selfMade: config.signature.kind === 'own',
     hasAuthorities: authorities.length > 0,
     timeStamp: digest =>

@@ -40,9 +40,9 @@ export function openDocuments({ pool, clock, openSigner, verificationOf, makeBun
 
 async function readContents(pool: Pool, notification: string): Promise<ShownContent[]> {
   const shown: ShownContent[] = []
-  for (const { channel, ordinal, contentType, sha256, size } of await listSentContent(pool, notification)) {
+  for (const { seq, channel, ordinal, contentType, sha256, size } of await listSentContent(pool, notification)) {
     const bytes = size > MAX_SHOWN ? null : await readSentContent(pool, notification, channel, ordinal)
-    shown.push({ channel, ordinal, contentType, sha256, size, bytes: bytes ?? new Uint8Array() })
+    shown.push({ seq, channel, ordinal, contentType, sha256, size, bytes: bytes ?? new Uint8Array() })
   }
   return shown
 }

@@ -231,6 +231,8 @@ const messages = {
       'O arquivo não pôde ser lido agora: o lugar em que os arquivos ficam guardados não responde. Tente novamente em alguns minutos.',
     fileDamaged:
       'O arquivo não pode ser mostrado: o que está guardado falta ou não é mais o original (o hash não confere). Avise quem opera o serviço, que pode trazê-lo de volta de uma cópia.',
+    certificateOver:
+      'O documento não pode ser assinado agora: o certificado que assina os documentos não está em vigor. Avise quem opera o serviço, que deve pôr um certificado em vigor no lugar dele (SIGNATURE_P12_FILE ou SIGNATURE_PKCS11), e tente novamente.',
     stopping: 'O servidor está encerrando. Tente novamente em instantes.',
     simulatorAway: 'O simulador não responde. Verifique se ele está no ar e repita.',
     overloaded: 'Serviço temporariamente sobrecarregado. Tente novamente em instantes.',

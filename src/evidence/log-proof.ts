@@ -1,4 +1,4 @@
-import { findProvingCheckpoint, type StoredCheckpoint } from '../store/evidence/checkpoints.js'
+import { findProvingCheckpoint } from '../store/evidence/checkpoints.js'
 import { listCosignatures } from '../store/evidence/cosignatures.js'
 import { readLeavesOf } from '../store/evidence/log-leaves.js'
 import { listTimeStamps } from '../store/evidence/time-stamps.js'
@@ -12,6 +12,8 @@ export interface LogProof {
     size: number
     /** The signed note: our signature, and those of the witnesses. */
     note: string
+    /** The keys of the witnesses that signed it, also of those that no longer do. */
+    witnesses: readonly string[]
     at: Date
     timeStamps: readonly { authority: string; at: Date; token: Buffer }[]
   }
@@ -32,12 +34,21 @@ export async function readLogProof(db: Queryable, notification: string): Promise
     db,
     covered.map(({ leaf }) => planInclusion(leaf, size)),
   )
+  const cosignatures = await listCosignatures(db, size)
   return {
-    checkpoint: { size, at, note: await readWholeNote(db, checkpoint), timeStamps: await listTimeStamps(db, size) },
+    checkpoint: {
+      size,
+      at,
+      note: checkpoint.note + cosignatures.map(({ line }) => line).join(''),
+      witnesses: cosignatures.map(({ witness }) => witness),
+      timeStamps: await listTimeStamps(db, size),
+    },
     events: covered.map(({ seq, leaf }, index) => ({ seq, leaf, path: paths[index]!.map(hash => hash.toString('hex')) })),
   }
 }
 
-/** The note with the signatures of the witnesses. */
-const readWholeNote = async (db: Queryable, { size, note }: StoredCheckpoint): Promise<string> =>
-  note + (await listCosignatures(db, size)).join('')
+/** Of the first events alone: those that were recorded after the chain was read are in no file and in no document. */
+export function cutProof(proof: LogProof | null, events: number): LogProof | null {
+  const covered = proof?.events.filter(({ seq }) => seq <= events) ?? []
+  return proof === null || covered.length === 0 ? null : { ...proof, events: covered }
+}

@@ -37,9 +37,9 @@ const describe = ({ signatures }: PdfVerdict): string =>
     .map(({ certificate, level, timeStamp, statedAt }) => {
       const at = timeStamp?.at ?? statedAt
       const kind = certificate?.icpBrasil
-        ? 'certificado ICP-Brasil'
+        ? 'certificado que se declara da ICP-Brasil; a cadeia dele não se confere aqui'
         : certificate?.selfSigned
-          ? 'certificado da própria instalação'
+          ? 'certificado emitido por si mesmo'
           : 'certificado'
       return `assinado por ${certificate?.subject ?? 'desconhecido'} (${kind}${level === null ? '' : `, PAdES ${level}`})${at === null ? '' : `, ${at.toISOString()}`}`
     })

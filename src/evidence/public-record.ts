@@ -4,6 +4,8 @@ import { explainFailure, lastStep, type Step } from '../domain/delivery/status.j
 import { readVerificationCode } from '../domain/evidence/verification-code.js'
 import { maskAddress, shortName } from '../domain/recipient/mask.js'
 import { findNotification } from '../store/delivery/deliveries.js'
+import { type DroppedNotification, findDroppedAt } from '../store/evidence/dropped-months.js'
+import { readHashesOf } from '../store/evidence/log-leaves.js'
 import { type DeliveryRoute, type EvidenceSubject, findIdsOf, findSubject, listRoutes } from '../store/evidence/subjects.js'
 import { type LoggedEvent, readChain } from '../store/notification/event-log.js'
 import { type Pool, type Queryable, snapshot } from '../store/postgres.js'
@@ -26,12 +28,25 @@ interface PublicChannel {
   reason: string | null
 }
 
+/** What is left of a notification after its month left the database: the log has the hashes of its events for ever. */
+export interface ArchivedRecord {
+  notification: string
+  acceptedAt: Date
+  archive: Pick<DroppedNotification, 'month' | 'sha256'>
+  events: readonly { seq: number; hash: string }[]
+}
+
 /** null: the code is of no notification. */
-export async function readPublicRecord(pool: Pool, key: Buffer, code: string): Promise<PublicRecord | null> {
+export async function readPublicRecord(pool: Pool, key: Buffer, code: string): Promise<PublicRecord | ArchivedRecord | null> {
   const guess = readVerificationCode(key, code)
   if (guess === null) return null
-  const notification = (await findIdsOf(pool, guess.atMs)).find(guess.isOf)
-  return notification === undefined ? null : snapshot(pool, db => readRecord(db, notification))
+  const { atMs, isOf } = guess
+  const notification = (await findIdsOf(pool, atMs)).find(isOf)
+  if (notification !== undefined) return snapshot(pool, db => readRecord(db, notification))
+  const dropped = (await findDroppedAt(pool, atMs)).find(({ notification: id }) => isOf(id))
+  if (dropped === undefined) return null
+  const { notification: id, ...archive } = dropped
+  return { notification: id, acceptedAt: new Date(atMs), archive, events: await readHashesOf(pool, id) }
 }
 
 async function readRecord(db: Queryable, notification: string): Promise<PublicRecord | null> {

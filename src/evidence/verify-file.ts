@@ -11,6 +11,8 @@ export interface FileVerdict {
   holds: boolean
   document: CheckedDocument | null
   bundle: Verdict | null
+  /** The verifier gave the key of the log, and the file has nothing to compare with it: nobody may take the file for that log's. */
+  isKeyUnused: boolean
 }
 
 const EMBEDDED_BUNDLE = 'evidencia.zip'
@@ -19,7 +21,7 @@ const EMBEDDED_BUNDLE = 'evidencia.zip'
 export async function verifyFile(bytes: Uint8Array, options: VerifyOptions, tools: VerifierTools): Promise<FileVerdict | null> {
   if (looksLikeZip(bytes)) {
     const bundle = await verifyBundle(bytes, options, tools)
-    return { holds: bundle.holds, document: null, bundle }
+    return { holds: bundle.holds, document: null, bundle, isKeyUnused: false }
   }
   const head = Buffer.from(bytes.subarray(0, 1_024)).toString('latin1')
   return head.includes('%PDF-') && tools.verifyDocument !== null ? verifyDocument(bytes, options, tools) : null
@@ -33,7 +35,8 @@ async function verifyDocument(bytes: Uint8Array, options: VerifyOptions, tools: 
   const known = bundle?.holds === true ? (await readKeys(readZip(inside!), tools)).certificates : null
   const signature = await tools.verifyDocument!(bytes, known)
   const document = 'problem' in embedded && signature.problem === null ? { ...signature, problem: embedded.problem } : signature
-  return { holds: document.problem === null && bundle?.holds !== false, document, bundle }
+  const isKeyUnused = options.key !== null && bundle === null
+  return { holds: document.problem === null && bundle?.holds !== false && !isKeyUnused, document, bundle, isKeyUnused }
 }
 
 function readBundle(pdf: Uint8Array): { bytes: Uint8Array | null } | { problem: string } {

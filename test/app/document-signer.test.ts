@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { openDocumentSigner } from '../../src/app/document-signer.js'
+import { keepSigner } from '../../src/app/kept-signer.js'
 import { deriveKeys } from '../../src/domain/access/keys.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { DocumentSigner } from '../../src/evidence/signature/document-signer.js'
@@ -30,7 +31,7 @@ afterAll(async () => {
 const keys = deriveKeys(Buffer.alloc(32, 3))
 async function open(env: NodeJS.ProcessEnv): Promise<DocumentSigner> {
   const config = readConfig({ PUBLIC_URL: 'https://notifica.example.com', ...env })
-  const signer = await openDocumentSigner(config, database.pool, keys, pino({ level: 'silent' }))
+  const signer = await openDocumentSigner(config, database.pool, keys, pino({ level: 'silent' }), new Date())
   onTestFinished(() => signer.close())
   return signer
 }
@@ -108,5 +109,87 @@ describe('the signer of documents', () => {
     expect(warned({ SIGNATURE_P12_PASSWORD: 'x' })).toBe('SIGNATURE_P12_PASSWORD não tem efeito sem SIGNATURE_P12_FILE.')
     expect(warned({ SIGNATURE_ISSUERS_FILE: 'x' })).toBe('SIGNATURE_ISSUERS_FILE não tem efeito sem SIGNATURE_PKCS11.')
     expect(warned({ SIGNATURE_P12_FILE: 'x', SIGNATURE_P12_PASSWORD: 'x' })).toBe('')
+  })
+})
+
+describe('a node that runs past the end of its certificate', () => {
+  const DAY = 86_400_000
+  function keep(env: NodeJS.ProcessEnv) {
+    const config = readConfig({ PUBLIC_URL: 'https://notifica.example.com', ...env })
+    const time = { now: Date.now() }
+    const faults: unknown[] = []
+    let openings = 0
+    const signer = keepSigner(
+      now => {
+        openings++
+        return openDocumentSigner(config, database.pool, keys, pino({ level: 'silent' }), now)
+      },
+      () => time.now,
+      error => faults.push(error),
+    )
+    onTestFinished(() => signer.close())
+    return { signer, time, faults, openings: () => openings }
+  }
+  const signAt = async ({ signer, time }: ReturnType<typeof keep>) => {
+    const { pdf } = await (await signer()).sign(typstPdf('a-2b'), { reason: 'Laudo', at: new Date(time.now) })
+    return verifyPdf(pdf)
+  }
+  const p12 = (name: string, days: number): string => {
+    certification.issue({ name, days })
+    return pack(name)
+  }
+  const over = { code: 'certificateOver', message: expect.stringContaining('SIGNATURE_P12_FILE') }
+
+  test('a signer refuses to sign at a moment at which its certificate is not valid', async () => {
+    const { signer, time } = keep({ SIGNATURE_P12_FILE: p12('curta', 10), SIGNATURE_P12_PASSWORD: 'senha' })
+    const opened = await signer()
+    for (const days of [-1, 11]) {
+      const signing = opened.sign(typstPdf('a-2b'), { reason: 'Laudo', at: new Date(time.now + days * DAY) })
+      await expect(signing).rejects.toMatchObject({ ...over, cause: { message: expect.stringContaining('CN=curta') } })
+    }
+  })
+
+  test('signs with the next certificate of its own before the end of the first', async () => {
+    const kept = keep({})
+    const first = (await kept.signer()).certificate
+    kept.time.now = first.validTo.getTime() - 29 * DAY
+    expect(await signAt(kept)).toMatchObject({ valid: true })
+    const second = (await kept.signer()).certificate
+    expect(second.sha256).not.toBe(first.sha256)
+    expect(second.validTo > first.validTo).toBe(true)
+    expect(await kept.signer.readEnd()).toEqual(second.validTo)
+  })
+
+  test('takes the renewed file without a restart, and signs nothing until there is one', async () => {
+    const file = p12('vence', 10)
+    const kept = keep({ SIGNATURE_P12_FILE: file, SIGNATURE_P12_PASSWORD: 'senha' })
+    const { validTo } = (await kept.signer()).certificate
+    kept.time.now += 11 * DAY
+    await expect(signAt(kept)).rejects.toMatchObject(over)
+    expect(await kept.signer.readEnd()).toEqual(validTo)
+    copyFileSync(p12('renovada', 400), file)
+    expect(await signAt(kept)).toMatchObject({
+      valid: true,
+      signatures: [{ certificate: { subject: 'CN=renovada, O=Teste, C=BR' } }],
+    })
+    const { openings } = kept
+    const before = openings()
+    expect(await kept.signer()).toBe(await kept.signer())
+    expect(openings()).toBe(before)
+  })
+
+  test('near the end looks for a later file once an hour, and goes on with the one it has', async () => {
+    const kept = keep({ SIGNATURE_P12_FILE: p12('perto', 20), SIGNATURE_P12_PASSWORD: 'senha' })
+    const first = await kept.signer()
+    for (const minutes of [0, 59, 2, 59, 2]) {
+      kept.time.now += minutes * 60_000
+      expect(await kept.signer()).toBe(first)
+    }
+    expect(kept.openings()).toBe(3)
+    writeFileSync(join(certification.folder, 'perto.p12'), 'danificado')
+    kept.time.now += 61 * 60_000
+    expect(await kept.signer()).toBe(first)
+    expect(kept.faults).toEqual([expect.any(OperatorError)])
+    expect(await signAt(kept)).toMatchObject({ valid: true })
   })
 })

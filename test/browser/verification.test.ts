@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeVerificationCode } from '../../src/domain/evidence/verification-code.js'
+import { requestTimeStamp } from '../../src/evidence/signature/time-stamp-client.js'
 import {
   asPerson,
   DESKTOP,
@@ -12,10 +13,12 @@ import {
   seriousViolations,
 } from '../support/browser.js'
 import { sampleBundle } from '../support/bundles.js'
+import { createCertification } from '../support/certification.js'
 import { gatewayForFile, testKeys } from '../support/gateway.js'
 import { extendTo, logParts } from '../support/log.js'
 import { sendNotification } from '../support/recipients.js'
 import { request } from '../support/requests.js'
+import { startTimeStampAuthority } from '../support/time-stamp-authority.js'
 import { happen } from '../support/webhooks.js'
 
 /** The public page of verification in a real browser: the file is checked there, and sent nowhere. */
@@ -131,6 +134,27 @@ describe.skipIf(missingBrowser !== null)(title, () => {
       await page.getByText('Este navegador não confere assinaturas Ed25519', { exact: false }).first().waitFor()
       expect(await page.getByText('Tudo confere').count()).toBe(0)
     })
+  })
+
+  test('a bundle with a time-stamp, of which a browser checks no signature, is not said to hold in everything', async () => {
+    const certification = createCertification()
+    const authority = await startTimeStampAuthority(certification)
+    try {
+      const digests: Buffer[] = []
+      await sampleBundle({ seed: 0, stamp: digest => digests[digests.push(digest) - 1]! })
+      const token = await requestTimeStamp(authority.url, digests[0]!)
+      const { bytes } = await sampleBundle({ seed: 0, stamp: () => token })
+      await withPerson({}, async page => {
+        await page.goto(`${gateway.url}/verificar`)
+        await drop(page, 'evidencia.zip', bytes)
+        await heading(page, 'O que se pôde conferir está certo')
+        await page.getByText('Navegadores não conferem a assinatura dos carimbos do tempo', { exact: false }).first().waitFor()
+        expect(await page.getByText('Tudo confere').count()).toBe(0)
+      })
+    } finally {
+      await authority.close()
+      certification.remove()
+    }
   })
 
   test('without https there are no hashes, and the page says so', async () => {

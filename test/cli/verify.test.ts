@@ -1,11 +1,18 @@
+import { createPrivateKey } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { readCertificate } from '../../src/evidence/signature/certificate-facts.js'
+import { signingKey } from '../../src/evidence/signature/key/private-key.js'
 import { sampleBundle, sampleKey } from '../support/bundles.js'
+import { createCertification } from '../support/certification.js'
 import { runCommand } from '../support/command.js'
 import { dataFolder } from '../support/data-folder.js'
+import { aboutNow, openSigning, type Signing } from '../support/document-signing.js'
 import { gatewayForFile } from '../support/gateway.js'
+import { needPrograms } from '../support/needed-programs.js'
 import { send, validSend } from '../support/requests.js'
+import { typstPdf } from '../support/typst.js'
 
 const { database, gateway, account } = await gatewayForFile()
 const inFolder = (name: string, bytes: Uint8Array): string => {
@@ -77,4 +84,48 @@ test('carteiro evidence writes the bundle that the API gives, and it is verified
   )
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringContaining('Não existe a notificação')])
   expect(readdirSync(folder).filter(name => /^no\.zip|\.part$/.test(name))).toEqual([])
+})
+
+describe.runIf(needPrograms('openssl'))('a PDF without the bundle inside', () => {
+  let signing: Signing
+  beforeAll(async () => {
+    signing = await openSigning()
+  })
+  afterAll(() => signing.close())
+  const signed = async (key = signing.key) =>
+    inFolder('assinado.pdf', (await signing.signerWith(key, []).sign(typstPdf('a-2b'), aboutNow())).pdf)
+
+  test('holds by its signature alone, and nothing more is said of it', async () => {
+    const { status, stdout } = await verify(await signed())
+    expect(status).toBe(0)
+    expect(stdout).toMatch(
+      /De quem é o certificado, compare com o que o remetente publica\.[\s\S]*RESULTADO: a assinatura do PDF confere\.\n$/,
+    )
+    expect(stdout).not.toContain('tudo confere')
+  })
+
+  test('has nothing to compare with --key: 1, and the result says so', async () => {
+    const path = await signed()
+    const { status, stdout } = await verify(path, '--key', sampleKey.vkey)
+    expect(status).toBe(1)
+    expect(stdout).toMatch(/RESULTADO: a chave de --key não foi comparada com nada/)
+    const told = await verify(path, '--key', sampleKey.vkey, '--json')
+    expect([told.status, JSON.parse(told.stdout)]).toMatchObject([
+      1,
+      { holds: false, isKeyUnused: true, document: { problem: null } },
+    ])
+  })
+
+  test('of a certificate with the names of ICP-Brasil is said to declare it, with the chain not checked', async () => {
+    const icp = createCertification('/C=BR/O=ICP-Brasil/CN=AC de mentira')
+    onTestFinished(() => icp.remove())
+    const { certFile, keyFile } = icp.issue({
+      name: 'falso',
+      extensions: ['keyUsage = critical, digitalSignature, nonRepudiation', 'certificatePolicies = 2.16.76.1.2.1.1'],
+    })
+    const key = signingKey(createPrivateKey(readFileSync(keyFile)), readCertificate(readFileSync(certFile)), [])
+    expect((await verify(await signed(key))).stdout).toContain('que se declara da ICP-Brasil; a cadeia dele não se confere aqui')
+    const own = signing.issueKey({ name: 'eu', selfSigned: true })
+    expect((await verify(await signed(own))).stdout).toContain('certificado emitido por si mesmo')
+  })
 })

@@ -1,9 +1,12 @@
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { nodeTools } from '../../src/evidence/node-tools.js'
+import { makeVerifier, readNote } from '../../src/evidence/note.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { readZip } from '../../src/evidence/verify/zip.js'
 import { verifyFile } from '../../src/evidence/verify-file.js'
+import { findNewestCheckpoint } from '../../src/store/evidence/checkpoints.js'
+import { insertCosignature } from '../../src/store/evidence/cosignatures.js'
 import { createAccount, gatewayForFile } from '../support/gateway.js'
 import { extendTo, logParts } from '../support/log.js'
 import { conformingRequests } from '../support/openapi.js'
@@ -110,6 +113,24 @@ describe('the bundle', () => {
       holds: false,
       document: { problem: expect.any(String) },
     })
+  })
+
+  test('brings the key of every witness that signed its checkpoint, also of one that is in no setting any more', async () => {
+    const id = await accept()
+    await extendTo(await logParts(database.pool), await eventsInAll())
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const witness = makeVerifier('witness.example', publicKey, 'witness')
+    const { size, note } = (await findNewestCheckpoint(database.pool))!
+    const time = Buffer.alloc(8)
+    time.writeBigUInt64BE(1_794_830_400n)
+    const signed = sign(null, Buffer.from(`cosignature/v1\ntime 1794830400\n${readNote(note)!.text}`), privateKey)
+    const line = `— ${witness.name} ${Buffer.concat([witness.keyId, time, signed]).toString('base64')}\n`
+    await insertCosignature(database.pool, { size, witness: witness.vkey, line, at: new Date(1_794_830_400_000) })
+    const { bytes, files } = await bundleOf(id)
+    expect(jsonOf(files, 'keys.json').witnesses).toEqual([witness.vkey])
+    expect((await check(bytes)).steps).toContainEqual(
+      expect.objectContaining({ step: 'witnesses', state: 'holds', detail: expect.stringContaining('witness.example (') }),
+    )
   })
 
   test('what happened after the checkpoint is said not to be in it', async () => {

@@ -319,6 +319,45 @@ describe('what was changed before the list was signed', () => {
   })
 })
 
+describe('a witness that changed its key', () => {
+  /** The note with a line of the witness's name before the line of the key that keys.json has. */
+  const withOldLine = (bytes: Buffer) => (files: Files) => {
+    const note = files.get('checkpoint.txt')!.toString()
+    const line = `— witness.example ${bytes.toString('base64')}\n`
+    files.set('checkpoint.txt', Buffer.from(note.replace(/(?=— witness\.example )/, line)))
+  }
+  const witnesses = async (edit?: (files: Files) => void) => {
+    const { steps: checked } = await check((await sampleBundle({ seed: 0, ...(edit === undefined ? {} : { edit }) })).bytes)
+    return checked.find(({ step }) => step === 'witnesses')!
+  }
+
+  test('is named with the time of the line that was verified, and the line of its other key is told as not verified', async () => {
+    const { detail } = await witnesses()
+    expect(await witnesses(withOldLine(Buffer.alloc(4 + 8 + 64, 7)))).toMatchObject({
+      state: 'holds',
+      detail: `${detail} Sem chave para conferir: witness.example.`,
+    })
+  })
+
+  test('may have had a key of another kind, with a shorter signature', async () => {
+    const { detail } = await witnesses()
+    expect(await witnesses(withOldLine(Buffer.alloc(5, 7)))).toMatchObject({
+      state: 'holds',
+      detail: expect.stringContaining(detail),
+    })
+  })
+
+  test('a line of the known key that is too short is a fault of the note', async () => {
+    const shorten = (files: Files): void => {
+      const note = files.get('checkpoint.txt')!.toString()
+      const [, encoded] = /— witness\.example (.*)\n/.exec(note)!
+      const short = Buffer.from(encoded!, 'base64').subarray(0, 9).toString('base64')
+      files.set('checkpoint.txt', Buffer.from(note.replace(encoded!, short)))
+    }
+    expect(await faultOf(shorten)).toMatchObject({ step: 'witnesses', subject: 'witness.example' })
+  })
+})
+
 describe('keys', () => {
   test('a bundle of another log than the pinned one is refused', async () => {
     const { bytes } = await sampleBundle({ seed: 0 })
@@ -389,6 +428,7 @@ describe('time-stamps', () => {
       detail: expect.stringContaining('tsa-'),
     })
     expect(verdict.proven.join('\n')).toContain('Já existiam, como estão, quando foram carimbados')
+    expect(verdict.unproven.join('\n')).toContain('o certificado da autoridade veio no próprio carimbo')
   })
 
   test('the commands of the report verify it', async () => {
@@ -405,6 +445,8 @@ describe('time-stamps', () => {
     const verdict = await verifyBundle(await stamped(), { key: null }, tools)
     expect(verdict.holds).toBe(true)
     expect(verdict.steps.find(({ step }) => step === 'time-stamps')).toMatchObject({ state: 'partial' })
+    expect(verdict.proven.join('\n')).not.toMatch(/carimb/)
+    expect(verdict.unproven.join('\n')).toContain('a assinatura de quem carimbou não se confere aqui')
     const foreign = await stamped(digest => Buffer.from(digest).reverse())
     expect(await verifyBundle(foreign, { key: null }, tools)).toMatchObject({
       fault: { step: 'time-stamps', subject: 'time-stamps/1.tsr' },

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { makeVerificationCode, showVerificationCode } from '../../src/domain/evidence/verification-code.js'
+import { newId } from '../../src/domain/id.js'
 import { browserModules, ENTRY } from '../../src/http/verification/modules.js'
 import { gatewayForFile, gatewayForTest, testKeys } from '../support/gateway.js'
-import { extendTo, logParts } from '../support/log.js'
+import { extendTo, insertChain, logParts } from '../support/log.js'
 import { sendNotification } from '../support/recipients.js'
 import { send, validSend } from '../support/requests.js'
 import { importsOf } from '../support/sources.js'
@@ -91,6 +92,40 @@ describe('by code', () => {
     const { idEmail } = body as { idEmail: string }
     await database.pool.query("update delivery set carrier = 'simulator/smtp' where notification_id = $1", [idEmail])
     expect((await pageAt(`/verificar/${codeOf(idEmail)}`)).text).toMatch(/<strong>SIMULADO<\/strong>/)
+  })
+
+  test('a notification that left with its month existed: its hashes, the archive, and no guess is counted', async () => {
+    const limit = { wrong: 2, windowMs: 600_000, lockMs: 600_000 }
+    const guesses = { perAddress: limit, perSite: limit, total: { ...limit, wrong: 1_000 } }
+    const guarded = await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.0/8' }, { recipientLimits: { guesses } })
+    const headers = { 'x-forwarded-for': '198.51.100.79' }
+    await database.pool.query("select ensure_month('2025-03-10')")
+    const at = Date.UTC(2025, 2, 10, 15)
+    // Two of the same millisecond.
+    const [id, other] = [newId(at), newId(at)]
+    for (const each of [id, other]) {
+      await insertChain(database.pool, 2, each)
+      await database.pool.query(
+        "insert into notification (id, account_id, mode, accepted_at, erased_at) values ($1, $2, 'live', to_timestamp($3), now())",
+        [each, account.id, at / 1_000],
+      )
+    }
+    const { rows } = await database.pool.query<{ hash: string }>(
+      "select encode(hash, 'hex') as hash from event where notification_id = $1",
+      [id],
+    )
+    await extendTo(await logParts(database.pool), Number((await database.pool.query('select count(*) from event')).rows[0].count))
+    await database.tamper("select drop_month('2025-03-01', decode($1, 'hex'))", ['ab'.repeat(32)])
+    for (let round = 0; round < 4; round++) {
+      const { status, text } = await visit(`${guarded.url}/verificar/${codeOf(id)}`, { headers })
+      expect(status).toBe(200)
+      for (const shown of ['Esta notificação existiu', id, '10/03/2025 12:00', 'mês 03/2025', 'ab'.repeat(32)])
+        expect(text).toContain(shown)
+      for (const { hash } of rows) expect(text).toContain(hash)
+      expect(text).not.toContain(other)
+    }
+    const unknown = newId(at)
+    expect((await visit(`${guarded.url}/verificar/${codeOf(unknown)}`, { headers })).status).toBe(404)
   })
 
   test('a code of nobody is not found, and of a link neither', async () => {

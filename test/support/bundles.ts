@@ -2,8 +2,9 @@ import { createPrivateKey, createPublicKey, sign as signBytes } from 'node:crypt
 import { seeded } from '../../simulator/random.js'
 import { canonicalJson, type Json } from '../../src/domain/evidence/canonical-json.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from '../../src/domain/evidence/evidence.js'
-import { cutProof, proofFiles, sealBundle } from '../../src/evidence/bundle/bundle.js'
+import { proofFiles, sealBundle } from '../../src/evidence/bundle/bundle.js'
 import { type BundleFile, measure, sortFiles, textFile } from '../../src/evidence/bundle/zip-writer.js'
+import { cutProof } from '../../src/evidence/log-proof.js'
 import { checkpointText, makeVerifier, noteDigest, signNote } from '../../src/evidence/note.js'
 import { GrowingTree, leafHash, nodeHash, planInclusion } from '../../src/evidence/tree.js'
 
@@ -131,7 +132,13 @@ function logProof(
   const note = sampleKey.sign(text) + (witnessed ? cosignature(text) : '')
   const token = stamp?.(noteDigest(text))
   return {
-    checkpoint: { size: tree.size, note, at, timeStamps: token === undefined ? [] : [{ authority: 'tsa', at, token }] },
+    checkpoint: {
+      size: tree.size,
+      note,
+      witnesses: witnessed ? [WITNESS.vkey] : [],
+      at,
+      timeStamps: token === undefined ? [] : [{ authority: 'tsa', at, token }],
+    },
     events: events.map(({ seq }, index) => ({
       seq,
       leaf: places[index]!,

@@ -196,6 +196,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       channels: channelNames,
       version: readVersion(),
       disk: { readFree, minFreeBytes: config.minFreeBytes },
+      readSignatureEnd: evidence.openSigner.readEnd,
     },
     secure: config.publicUrl.startsWith('https:'),
     bodies: { ...BODY_BUDGETS, trustedProxies: config.trustedProxies },

@@ -19,6 +19,7 @@ import { readGuessLock } from '../../store/recipient/guesses.js'
 import type { Config } from '../config.js'
 import { openDocumentSigner } from '../document-signer.js'
 import { openDocuments } from '../documents.js'
+import { keepSigner } from '../kept-signer.js'
 import type { Log } from '../log.js'
 
 export interface EvidenceParts {
@@ -41,7 +42,11 @@ export function openEvidence(parts: EvidenceParts & { clock: Clock; log: Log; pu
   const { config, keys, pool, clock, log, publicUrl = () => config.publicUrl } = parts
   const openKey = keyOpener(parts)
   // The installation's own certificate is made at the first use; one that is configured is opened at the start (app/api/api.ts).
-  const openSigner = openOnce(() => openDocumentSigner(config, pool, keys, log))
+  const openSigner = keepSigner(
+    now => openDocumentSigner(config, pool, keys, log, now),
+    clock,
+    err => log.warn({ err }, 'the certificate of the documents is near its end, and no later one was found'),
+  )
   const bundleParts = async (): Promise<BundleParts> => {
     const { origin, privateKey, vkey } = await openKey()
     return {
@@ -84,26 +89,13 @@ export function openEvidence(parts: EvidenceParts & { clock: Clock; log: Log; pu
     buildBundle: async (notification: string) => buildBundle(await bundleParts(), notification),
     async close(): Promise<void> {
       await close()
-      await openSigner.opened()?.then(signer => signer.close())
+      await openSigner.close()
     },
   }
 }
 
 /** A larger one is not put into the report, which says where to get it. */
 const MAX_EMBEDDED = 24 * 1_048_576
-
-/** Opens a thing at its first use; a failure is not kept. */
-function openOnce<T>(open: () => Promise<T>): (() => Promise<T>) & { opened(): Promise<T> | null } {
-  let opened: Promise<T> | null = null
-  const get = (): Promise<T> => {
-    opened ??= open().catch(error => {
-      opened = null
-      throw error
-    })
-    return opened
-  }
-  return Object.assign(get, { opened: () => opened })
-}
 
 const verificationKey = (keys: Keys): Buffer => keys.derive(VERIFICATION_KEY)
 

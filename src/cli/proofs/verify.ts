@@ -9,14 +9,14 @@ interface VerifyOptions extends OutputOptions {
   key?: string
 }
 
-/** 0: everything holds. 1: something does not. 2: the file cannot be read, or is neither a bundle nor a PDF. */
+/** 0: everything holds. 1: something does not, or the key that was given could not be compared. 2: the file cannot be read, or is neither a bundle nor a PDF. */
 const BROKEN = 1
 const UNREADABLE = 2
 
 export function verifyCommand(): Command {
   return new Command('verify')
     .description(
-      'confere um pacote de evidências (ZIP) ou um documento (PDF), sem rede nem banco; termina com 0 se tudo confere, 1 se algo não confere, 2 se o arquivo não pode ser lido',
+      'confere um pacote de evidências (ZIP) ou um documento (PDF), sem rede nem banco; termina com 0 se tudo confere, 1 se algo não confere ou não há com que comparar a chave de --key, 2 se o arquivo não pode ser lido',
     )
     .argument('<arquivo>', 'o pacote .zip ou o documento .pdf')
     .option('--key <vkey>', 'a chave do registro, obtida de outra fonte que não o arquivo')
@@ -54,10 +54,20 @@ function describe(path: string, verdict: FileVerdict): string {
   }
   if (verdict.bundle !== null) lines.push(...describeBundle(verdict.bundle, verdict.document !== null))
   else if (verdict.document !== null)
-    lines.push('', 'O PDF não traz o pacote de evidências (evidencia.zip): confere-se só a assinatura dele.')
-  const problem = verdict.document?.problem ?? verdict.bundle?.fault?.message
-  lines.push('', verdict.holds ? 'RESULTADO: tudo confere.' : `RESULTADO: algo não confere. ${problem}`)
+    lines.push(
+      '',
+      'O PDF não traz o pacote de evidências (evidencia.zip): confere-se só a assinatura dele, com o certificado que vem nele. De quem é o certificado, compare com o que o remetente publica.',
+    )
+  lines.push('', `RESULTADO: ${resultOf(verdict)}`)
   return lines.join('\n')
+}
+
+function resultOf({ holds, document, bundle, isKeyUnused }: FileVerdict): string {
+  const problem = document?.problem ?? bundle?.fault?.message
+  if (problem !== undefined && problem !== null) return `algo não confere. ${problem}`
+  if (isKeyUnused)
+    return 'a chave de --key não foi comparada com nada, porque o PDF não traz o pacote de evidências. Confira o pacote (.zip) com ela, ou o PDF sem ela.'
+  return bundle === null && holds ? 'a assinatura do PDF confere.' : 'tudo confere.'
 }
 
 function describeBundle({ notification, steps, proven, unproven }: Verdict, isEmbedded: boolean): string[] {

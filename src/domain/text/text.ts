@@ -18,7 +18,7 @@ export const storable = (text: string): string => (isStorable(text) ? text : tex
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
 /** The beginning of a text that came from outside. A cut between the two halves of a character leaves none of it. */
-export const cutText = (text: string, most: number): string => storable(text.slice(0, most))
+export const cutText = (text: string, most: number): string => storable(text.slice(0, most).replace(/[\ud800-\udbff]$/, ''))
 
 /** The value with every text storable and every number finite, and the value itself where that holds already, as it nearly always does. */
 export const storableValue = <Value>(value: Value): Value => mapMembers(value, storableLeaf, storable)

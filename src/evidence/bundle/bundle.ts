@@ -5,7 +5,7 @@ import { findNotification } from '../../store/delivery/deliveries.js'
 import { findSubject, listRoutes } from '../../store/evidence/subjects.js'
 import { type LoggedEvent, readChain } from '../../store/notification/event-log.js'
 import { type Queryable, snapshot } from '../../store/postgres.js'
-import { type LogProof, readLogProof } from '../log-proof.js'
+import { cutProof, type LogProof, readLogProof } from '../log-proof.js'
 import { BUNDLE_HEAD } from '../verify/manifest.js'
 import type { BundleParts } from './parts.js'
 import { readme } from './readme.js'
@@ -35,11 +35,13 @@ export async function buildBundle(
   const own = await snapshot(pool, db => readOwn(parts, db, notification))
   if (own === null) return null
   const proof = cutProof(await readLogProof(pool, notification), own.events.length)
+  // A witness may have changed its key, or left the settings, since it signed this checkpoint.
+  const witnesses = [...new Set([...parts.witnesses, ...(proof?.checkpoint.witnesses ?? [])])]
   const isTest = own.routes.some(({ carrier }) => isSimulated(carrier ?? ''))
   const files: BundleFile[] = [
     ...own.files,
     ...(proof === null ? [] : proofFiles(proof)),
-    textFile('keys.json', canonicalJson({ v: 1, log: signer.vkey, witnesses: parts.witnesses, documents: parts.certificates })),
+    textFile('keys.json', canonicalJson({ v: 1, log: signer.vkey, witnesses, documents: parts.certificates })),
     textFile(
       'LEIA-ME.txt',
       readme({
@@ -115,12 +117,6 @@ function bundledEvent({ salt, data, ...event }: LoggedEvent): Json {
     prev,
     hash,
   }
-}
-
-/** Events that were recorded after the chain was read are in no file. */
-export function cutProof(proof: LogProof | null, events: number): LogProof | null {
-  const covered = proof?.events.filter(({ seq }) => seq <= events) ?? []
-  return proof === null || covered.length === 0 ? null : { ...proof, events: covered }
 }
 
 export function proofFiles({ checkpoint: { note, size, timeStamps }, events }: LogProof): BundleFile[] {

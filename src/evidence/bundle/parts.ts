@@ -7,7 +7,7 @@ export interface BundleParts {
   clock: Clock
   /** The log's key: its public form, and a signed note of a text. */
   signer: { vkey: string; sign(text: string): string }
-  /** Keys of the witnesses that sign checkpoints. */
+  /** Keys of the witnesses that are asked to sign checkpoints. */
   witnesses: readonly string[]
   /** The certificate that signs the documents, in PEM, its issuers after it. */
   certificates: readonly string[]

@@ -3,10 +3,11 @@ import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence/evidence.js'
 import type { Verification } from '../../domain/evidence/verification-code.js'
 import { qrCode } from '../../domain/recipient/qr-code.js'
+import { cutText, storableValue } from '../../domain/text/text.js'
 import { makeOnce } from '../../runtime/made-once.js'
 import { isTypesetterOverloaded, type Typesetter } from '../../runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
-import type { LogProof } from '../log-proof.js'
+import { cutProof, type LogProof } from '../log-proof.js'
 import { DOCUMENT_SOURCE } from './document-source.js'
 import { type CertificateNote, signatureNote } from './legal-notes.js'
 import { makeReport, type ReportParts, type ShownContent } from './report.js'
@@ -67,7 +68,8 @@ export function createDocuments(parts: DocumentParts) {
     const { pdf } = await typesetter.compose({
       source: embedded === null ? DOCUMENT_SOURCE : DOCUMENT_SOURCE + EMBED,
       inputs: {
-        document: JSON.stringify(content),
+        // The typesetter refuses a JSON with half a character anywhere in it.
+        document: JSON.stringify(storableValue(content)),
         qr: qrCode(content.verification.url),
         logo: logoPath,
         ...(embedded === null ? {} : { embedded: embedded.name }),
@@ -97,8 +99,9 @@ export function createDocuments(parts: DocumentParts) {
     if (dossier.events.length < 2) return null
     const { id } = dossier
     const signer = await openSigner()
-    const proof = await parts.readProof(id)
-    const contents = await parts.readContents(id)
+    // Facts keep arriving: both are read after the events, and the document is of the events alone.
+    const proof = cutProof(await parts.readProof(id), dossier.events.length)
+    const contents = (await parts.readContents(id)).filter(({ seq }) => seq <= dossier.events.length)
     const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
     const shown = { verification: verificationOf(id), proof, certificate: signer.certificate, message, contents }
     // Whether there is a file inside is known before it is made: making it is the larger part of the work.
@@ -124,7 +127,7 @@ const EMBED = `
 `
 
 async function readMessage(typesetter: Typesetter, html: string): Promise<ReportParts['message']> {
-  const blocks = await typesetter.read(html.slice(0, MAX_MESSAGE))
+  const blocks = await typesetter.read(cutText(html, MAX_MESSAGE))
   return { blocks: blocks.slice(0, MAX_BLOCKS), isCut: html.length > MAX_MESSAGE || blocks.length > MAX_BLOCKS }
 }
 

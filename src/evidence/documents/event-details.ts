@@ -3,6 +3,7 @@ import { moduleOf } from '../../channels/registry.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
 import { hideLinks } from '../../domain/recipient/link.js'
 import { brazilianDate, readIso } from '../../domain/text/dates.js'
+import { cutText } from '../../domain/text/text.js'
 import type { EventEntry, Fact } from './sections.js'
 
 type Details = Pick<EventEntry, 'facts' | 'raw'>
@@ -47,7 +48,7 @@ const MAX_VALUE = 600
 const MAX_LINES = 60
 const MAX_LINE = 1_000
 
-export const cut = (text: string, most = MAX_VALUE): string => (text.length <= most ? text : `${text.slice(0, most)}… [cortado]`)
+export const cut = (text: string, most = MAX_VALUE): string => (text.length <= most ? text : `${cutText(text, most)}… [cortado]`)
 
 export function cutLines(lines: readonly string[]): string[] {
   const kept = lines.slice(0, MAX_LINES).map(line => cut(line, MAX_LINE))

@@ -13,6 +13,8 @@ import type { DocumentContent, Fact, Section } from './sections.js'
 
 /** A message as it left for a carrier, without the recipient's link. */
 export interface ShownContent {
+  /** The event of the attempt. */
+  seq: number
   channel: string
   ordinal: number
   contentType: string

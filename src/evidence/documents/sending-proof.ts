@@ -3,6 +3,7 @@ import { gradeLabels, gradeOf } from '../../domain/evidence/grade.js'
 import type { Verification } from '../../domain/evidence/verification-code.js'
 import { hideLinksIn } from '../../domain/recipient/link.js'
 import { brazilianDate } from '../../domain/text/dates.js'
+import { cutText } from '../../domain/text/text.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
 import { cut } from './event-details.js'
 import {
@@ -114,7 +115,7 @@ function factsOf(dossier: Dossier, delivery: Dossier['deliveries'][number], long
     delivery.trackingCode === null ? null : { label: 'Código de rastreio', value: delivery.trackingCode },
     accepted?.contentSha256 === undefined ? null : { label: 'SHA-256 do conteúdo', value: accepted.contentSha256, machine: true },
     ...dossier.attachments.slice(0, MAX_ATTACHMENTS).map(({ name: file, sha256 }) => ({
-      label: `Anexo: ${file.length > longestName ? `${file.slice(0, longestName - 1)}…` : file}`,
+      label: `Anexo: ${file.length > longestName ? `${cutText(file, longestName - 1)}…` : file}`,
       value: sha256,
       machine: true,
     })),

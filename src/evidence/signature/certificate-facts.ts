@@ -40,6 +40,9 @@ export const factsOf = (certificate: X509Certificate): CertificateFacts => ({
 
 const readableName = (name: string | undefined): string => (name ?? '').split('\n').reverse().join(', ')
 
+/** A certificate is renewed this long before its end, so that no document is signed with one that is over. */
+export const RENEWAL_MS = 30 * 86_400_000
+
 /** In words, or null when the certificate was valid at that moment. */
 export function validityFault({ validFrom, validTo }: CertificateFacts, at: Date): string | null {
   if (at < validFrom) return `só vale a partir de ${validFrom.toISOString()}`

@@ -1,6 +1,7 @@
 import { createHash, type X509Certificate } from 'node:crypto'
+import { Refusal } from '../../domain/errors.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
-import { type CertificateFacts, factsOf } from './certificate-facts.js'
+import { type CertificateFacts, factsOf, validityFault } from './certificate-facts.js'
 import { type SigningKey, signedAttributes, writeSignedData } from './cms-writing.js'
 import { faultText, SignatureFault } from './fault.js'
 import { isIcpBrasil } from './icp-brasil.js'
@@ -9,6 +10,7 @@ import { type PreparedSignature, prepareSignature, type SignatureRequest } from 
 /** Signs PDFs as PAdES (EN 319 142-1): B-T with a time-stamp, B-B where no authority answers. */
 export interface DocumentSigner {
   readonly certificate: SignerCertificate
+  /** Refuses to sign at a moment at which the certificate is not valid: nobody would accept the signature. */
   sign(pdf: Uint8Array, about: { reason: string; at: Date }): Promise<SignedPdf>
   close(): Promise<void>
 }
@@ -83,9 +85,15 @@ export function createDocumentSigner({ key, selfMade, timeStamp, hasAuthorities 
     Buffer.from(target.buffer, target.byteOffset, target.byteLength).write(bytes.toString('hex'), place.start, 'latin1')
     return { pdf: target, level: stamped === null ? 'B-B' : 'B-T' }
   }
+  const described = describeCertificate(chain, selfMade)
   return {
-    certificate: describeCertificate(chain, selfMade),
+    certificate: described,
     async sign(pdf, about) {
+      const invalid = validityFault(described, about.at)
+      if (invalid !== null) {
+        const cause = new SignatureFault(`O certificado ${described.subject} ${invalid}.`)
+        throw new Refusal('certificateOver', [], { retryAfter: 60, cause })
+      }
       const first = await attempt(pdf, { ...about, reserve: smallest + (hasAuthorities ? TIME_STAMP_BYTES : 0) }, timeStamp)
       if (!('needs' in first)) return first
       // A token larger than any that was seen: once more with room for it, then without a time-stamp.

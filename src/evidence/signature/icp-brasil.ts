@@ -7,7 +7,7 @@ const POLICIES = '2.16.76.1.2.'
 const ORGANISATION = 'ICP-Brasil'
 
 /**
- * Whether a chain, the leaf first, is one of ICP-Brasil: the leaf has one of its policies, and every authority above it that is
+ * Whether a chain, the leaf first, declares to be of ICP-Brasil; whether a root of it issued the chain is not checked here: the leaf has one of its policies, and every authority above it that is
  * known, as well as the one that issued the leaf, is of that organisation. A certificate issued by itself never is.
  */
 export function isIcpBrasil([leaf, ...issuers]: readonly X509Certificate[]): boolean {

@@ -52,7 +52,8 @@ export function targetChore(target: CheckpointTarget, parts: TargetParts): Chore
       // Before the lease runs out, so that two nodes are never at it.
       const limit = AbortSignal.timeout(leaseMs / 2)
       try {
-        const note = claimed.note + (await listCosignatures(pool, claimed.size)).join('')
+        const cosignatures = await listCosignatures(pool, claimed.size)
+        const note = claimed.note + cosignatures.map(({ line }) => line).join('')
         const signal = stop === undefined ? limit : AbortSignal.any([stop, limit])
         await Promise.race([target.deliver({ ...claimed, note }, signal), aborted(signal)])
         await settleTarget(pool, name, claimed.size, everyMs)

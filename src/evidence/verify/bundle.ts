@@ -156,13 +156,16 @@ async function checkLog(files: Files, { events, keys }: Chain, tools: VerifierTo
   if (names.length === 0) pass('witnesses', `Nenhuma testemunha conhecida assinou este checkpoint.${strangers}`, 'absent')
   else pass('witnesses', `Também assinado por ${names.join(', ')}.${strangers}`, check === 'holds' ? 'holds' : 'partial')
   const stamps = await checkTimeStamps(files, checkpoint, tools, pass)
-  if (stamps.length > 0)
-    found.proven.push(
-      tools.verifyTimeStamp === null
-        ? `Há carimbo do tempo deste checkpoint (${stamps.join('; ')}); a assinatura de quem carimbou não foi conferida aqui.`
-        : `Já existiam, como estão, quando foram carimbados (${stamps.join('; ')}): ${spans([...covered])}.`,
+  if (stamps.length > 0 && tools.verifyTimeStamp === null)
+    found.unproven.push(
+      `A data dos carimbos do tempo deste checkpoint (${stamps.join('; ')}): a assinatura de quem carimbou não se confere aqui. Confira com: carteiro verify`,
     )
-  else
+  else if (stamps.length > 0) {
+    found.proven.push(`Já existiam, como estão, quando foram carimbados (${stamps.join('; ')}): ${spans([...covered])}.`)
+    found.unproven.push(
+      'Quem carimbou: o certificado da autoridade veio no próprio carimbo, e qualquer um pode fazer uma autoridade com esse nome. Compare-o com o que ela publica (openssl ts -verify -CAfile).',
+    )
+  } else
     found.unproven.push(
       `A data do registro (${shown(checkpoint.at)}) é do relógio de quem assinou: não há carimbo do tempo de terceiro.`,
     )

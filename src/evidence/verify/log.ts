@@ -5,7 +5,7 @@ import { fault } from './fault.js'
 import { isCount, isHash, malformed, membersOf, readTimeLine, requireJson, requireText } from './json-file.js'
 import type { BundleKeys } from './manifest.js'
 import { isIncluded } from './merkle.js'
-import { checkNote, cosignedSeconds, type NoteCheck, readNote, type SignedNote } from './note.js'
+import { checkNote, cosignedSeconds, isOf, readNote, type SignedNote } from './note.js'
 import type { VerifierTools } from './tools.js'
 import type { Files } from './zip.js'
 
@@ -74,17 +74,16 @@ export async function checkCheckpoint(
   { note, origin }: BundledCheckpoint,
   { log }: BundleKeys,
   tools: VerifierTools,
-): Promise<NoteCheck> {
+): Promise<void> {
   const step = 'checkpoint'
   if (origin !== log.name) throw fault(step, CHECKPOINT, 'O checkpoint é de outro registro.')
-  const check = await checkNote(note, log, tools)
+  const { check } = await checkNote(note, log, tools)
   if (check === 'missing') throw fault(step, CHECKPOINT, 'O checkpoint não tem a assinatura do registro.')
   if (check === 'broken') throw fault(step, CHECKPOINT, 'A assinatura do checkpoint não confere: ele foi alterado.')
-  return check
 }
 
 export interface WitnessedBy {
-  check: NoteCheck
+  check: 'holds' | 'unchecked'
   /** Names, each with the time that it states. */
   names: string[]
   /** Signatures of which the bundle has no key. */
@@ -98,17 +97,17 @@ export async function checkWitnesses(
   tools: VerifierTools,
 ): Promise<WitnessedBy> {
   const names: string[] = []
-  let worst: NoteCheck = 'holds'
+  let worst: WitnessedBy['check'] = 'holds'
   for (const key of witnesses) {
-    const check = await checkNote(note, key, tools)
-    if (check === 'broken') throw fault('witnesses', key.name, `A assinatura da testemunha ${key.name} não confere.`)
-    if (check === 'missing') continue
-    if (check === 'unchecked') worst = check
-    const { signature } = note.signatures.find(({ name }) => name === key.name)!
-    names.push(key.algorithm === 4 ? `${key.name} (${momentOf(cosignedSeconds(signature))})` : key.name)
+    const checked = await checkNote(note, key, tools)
+    if (checked.check === 'broken') throw fault('witnesses', key.name, `A assinatura da testemunha ${key.name} não confere.`)
+    if (checked.check === 'missing') continue
+    if (checked.check === 'unchecked') worst = checked.check
+    names.push(key.algorithm === 4 ? `${key.name} (${momentOf(cosignedSeconds(checked.signature))})` : key.name)
   }
-  const known = new Set([log.name, ...witnesses.map(({ name }) => name)])
-  return { check: worst, names, unknown: note.signatures.map(({ name }) => name).filter(name => !known.has(name)) }
+  const known = [log, ...witnesses]
+  const strangers = note.signatures.filter(signature => !known.some(key => isOf(signature, key)))
+  return { check: worst, names, unknown: strangers.map(({ name }) => name) }
 }
 
 /** Beyond the year 9999 there is no such date. */

@@ -11,7 +11,7 @@ import {
   requireJson,
   requireText,
 } from './json-file.js'
-import { checkNote, type NoteCheck, readNote, readVkey, type VerifierKey } from './note.js'
+import { checkNote, readNote, readVkey, type VerifierKey } from './note.js'
 import type { VerifierTools } from './tools.js'
 import type { Files } from './zip.js'
 
@@ -95,7 +95,6 @@ export async function readKeys(files: Files, tools: VerifierTools): Promise<Bund
 }
 
 export interface SignedManifest {
-  check: NoteCheck
   /** When the bundle was made, by the gateway's clock. */
   at: string
 }
@@ -117,8 +116,8 @@ export async function checkSignature(
   if (about !== notification) throw fault(step, SIGNATURE, 'A assinatura do pacote é de outra notificação.')
   if (signed !== digest)
     throw fault(step, SIGNATURE, 'A assinatura é de outra lista de arquivos: a lista foi alterada depois de assinada.')
-  const check = await checkNote(note, key, tools)
+  const { check } = await checkNote(note, key, tools)
   if (check === 'missing') throw fault(step, SIGNATURE, 'O pacote não foi assinado com a chave que está em keys.json.')
   if (check === 'broken') throw fault(step, SIGNATURE, 'A assinatura do pacote não confere: ele foi alterado depois de assinado.')
-  return { check, at }
+  return { at }
 }

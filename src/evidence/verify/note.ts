@@ -5,7 +5,13 @@ import type { VerifierTools } from './tools.js'
 export interface SignedNote {
   /** With its last newline: what is signed. */
   text: string
-  signatures: readonly { name: string; keyId: Uint8Array; signature: Uint8Array }[]
+  signatures: readonly NoteSignature[]
+}
+
+export interface NoteSignature {
+  name: string
+  keyId: Uint8Array
+  signature: Uint8Array
 }
 
 /** C2SP vkey: "name+hexadecimal key id+base64(algorithm ‖ key)". */
@@ -48,27 +54,47 @@ export async function readVkey(vkey: string, { sha256 }: Pick<VerifierTools, 'sh
   return isEqual(made.subarray(0, 4), keyId) ? { vkey, name: name!, keyId, algorithm, key: bytes.subarray(1) } : null
 }
 
-export type NoteCheck = 'holds' | 'broken' | 'missing' | 'unchecked'
+type SignatureCheck = 'holds' | 'broken' | 'unchecked'
+
+/** A name alone tells no key: a witness keeps its name when it changes its key. */
+export const isOf = ({ name, keyId }: NoteSignature, key: VerifierKey): boolean => name === key.name && isEqual(keyId, key.keyId)
+
+export type CheckedNote =
+  | { check: 'missing' }
+  | { check: 'broken' }
+  /** `signature`: the first one of the key, which was checked. */
+  | { check: 'holds' | 'unchecked'; signature: Uint8Array }
 
 /** Whether the key signed the note: 'missing': it has no signature there. 'unchecked': this environment has no Ed25519. */
-export async function checkNote(note: SignedNote, key: VerifierKey, tools: VerifierTools): Promise<NoteCheck> {
-  const own = note.signatures.filter(({ name, keyId }) => name === key.name && isEqual(keyId, key.keyId))
-  if (own.length === 0) return 'missing'
-  for (const { signature } of own) {
-    const result = await (key.algorithm === 1 ? checkPlain : checkCosignature)(note.text, signature, key, tools)
-    if (result !== 'holds') return result
+export async function checkNote(note: SignedNote, key: VerifierKey, tools: VerifierTools): Promise<CheckedNote> {
+  const [first, ...others] = note.signatures.filter(signature => isOf(signature, key))
+  if (first === undefined) return { check: 'missing' }
+  for (const { signature } of [first, ...others]) {
+    const check = await (key.algorithm === 1 ? checkPlain : checkCosignature)(note.text, signature, key, tools)
+    if (check === 'broken') return { check }
+    if (check === 'unchecked') return { check, signature: first.signature }
   }
-  return 'holds'
+  return { check: 'holds', signature: first.signature }
 }
 
-async function checkPlain(text: string, signature: Uint8Array, { key }: VerifierKey, tools: VerifierTools): Promise<NoteCheck> {
+async function checkPlain(
+  text: string,
+  signature: Uint8Array,
+  { key }: VerifierKey,
+  tools: VerifierTools,
+): Promise<SignatureCheck> {
   if (signature.length !== SIGNATURE_BYTES) return 'broken'
   if (tools.verifyEd25519 === null) return 'unchecked'
   return (await tools.verifyEd25519(key, utf8(text), signature)) ? 'holds' : 'broken'
 }
 
 /** C2SP tlog-cosignature: eight bytes of seconds since 1970, then the signature, over a text that names this time. */
-async function checkCosignature(text: string, signature: Uint8Array, key: VerifierKey, tools: VerifierTools): Promise<NoteCheck> {
+async function checkCosignature(
+  text: string,
+  signature: Uint8Array,
+  key: VerifierKey,
+  tools: VerifierTools,
+): Promise<SignatureCheck> {
   if (signature.length !== 8 + SIGNATURE_BYTES) return 'broken'
   const seconds = cosignedSeconds(signature)
   return checkPlain(`cosignature/v1\ntime ${seconds}\n${text}`, signature.subarray(8), key, tools)

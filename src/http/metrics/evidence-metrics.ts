@@ -9,8 +9,26 @@ import { cacheRead, inBackground } from './reads.js'
 /** The count reads two days of notifications. */
 const RECOUNT_EVERY_MS = 15 * 60_000
 
-/** The log of events, its checkpoints, and notifications that are not accounted for: the same on every node. */
-export function addEvidenceMetrics(registry: Registry, pool: Pool): void {
+export interface EvidenceMetricsOptions {
+  pool: Pool
+  /** When the certificate that signs this node's documents ends; null: it has signed none yet. */
+  readSignatureEnd(): Promise<Date | null>
+}
+
+/**
+ * The log of events, its checkpoints, and notifications that are not accounted for, which are the same on every node, and the certificate
+ * of this node.
+ */
+export function addEvidenceMetrics(registry: Registry, { pool, readSignatureEnd }: EvidenceMetricsOptions): void {
+  addGauge(
+    registry,
+    'signature_valid_until_seconds',
+    'When the certificate that signs the documents ends, in seconds since 1970.',
+    async () => {
+      const end = await readSignatureEnd()
+      return end === null ? null : end.getTime() / 1_000
+    },
+  )
   const log = cacheRead(() => readLogLag(pool))
   addGauge(registry, 'log_size', 'Events in the log.', async () => (await log())?.size)
   addGauge(

@@ -4,11 +4,11 @@ import { isSameSecret } from '../../domain/access/secret.js'
 import type { Channel } from '../../domain/channel.js'
 import { Refusal } from '../../domain/errors.js'
 import { addCarrierMetrics } from './carrier-metrics.js'
-import { addEvidenceMetrics } from './evidence-metrics.js'
+import { addEvidenceMetrics, type EvidenceMetricsOptions } from './evidence-metrics.js'
 import { addProcessMetrics, type ProcessMetricsOptions } from './process-metrics.js'
 import { addQueueMetrics } from './queue-metrics.js'
 
-export interface MetricsOptions extends ProcessMetricsOptions {
+export interface MetricsOptions extends ProcessMetricsOptions, EvidenceMetricsOptions {
   /** Who reads them must show it as a Bearer token; null: there is no such route. */
   token: string | null
   channels: readonly Channel[]
@@ -25,7 +25,7 @@ export function addMetrics(app: FastifyInstance, { token, channels, ...options }
   addCarrierMetrics(registry, pool, version)
   addProcessMetrics(registry, options)
   addQueueMetrics(registry, pool, channels)
-  addEvidenceMetrics(registry, pool)
+  addEvidenceMetrics(registry, options)
   if (token === null) return
   app.get('/metrics', async (request, reply) => {
     if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) throw new Refusal('unauthorized')

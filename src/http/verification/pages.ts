@@ -3,7 +3,7 @@ import type { AddressRange } from '../../domain/access/address-range.js'
 import { brazilianDate } from '../../domain/text/dates.js'
 import { type Html, html } from '../../domain/text/html.js'
 import type { Locked } from '../../engine/recipient/guess-guard.js'
-import type { PublicRecord } from '../../evidence/public-record.js'
+import type { ArchivedRecord, PublicRecord } from '../../evidence/public-record.js'
 import { addressOf } from '../auth.js'
 import type { ReadBody } from '../body.js'
 import { field } from '../recipient/arrival.js'
@@ -14,7 +14,7 @@ import { addBrowserModules } from './modules.js'
 
 export interface VerificationOptions {
   /** null: no notification has the code. */
-  findRecord(code: string, address: string): Promise<PublicRecord | null | Locked>
+  findRecord(code: string, address: string): Promise<PublicRecord | ArchivedRecord | null | Locked>
   /** Reads the public key of the log, and its newest checkpoint, if there is one yet. */
   readLog(): Promise<{ vkey: string; checkpoint: { size: number; root: string; at: Date } | null }>
   trustedProxies: readonly AddressRange[]
@@ -41,7 +41,8 @@ export function addVerification(app: FastifyInstance, options: VerificationOptio
       if (found === null) return showStart(reply, 404, 'Nenhuma notificação tem este código. Confira cada letra e cada número.')
       if ('lockedMs' in found)
         return sendPage(reply.header('retry-after', seconds(found.lockedMs)), 429, lockedPage(found.lockedMs))
-      return sendPage(reply, 200, recordPage(found, await options.readLog()))
+      const log = await options.readLog()
+      return sendPage(reply, 200, 'archive' in found ? archivedPage(found, log) : recordPage(found, log))
     })
   })
 }
@@ -89,7 +90,7 @@ const lockedPage = (lockedMs: number): Page => ({
 
 type Log = Awaited<ReturnType<VerificationOptions['readLog']>>
 
-const recordPage = (record: PublicRecord, { vkey, checkpoint }: Log): Page => ({
+const recordPage = (record: PublicRecord, log: Log): Page => ({
   title: `Notificação verificada, de ${brandName({ ...record.sender, logo: null })}`,
   brand: null,
   footer: GATEWAY_FOOTER,
@@ -107,7 +108,36 @@ ${senderRows('Remetente', { ...record.sender, logo: null })}
 <h2>Canais</h2>
 <ul class="files">${record.channels.map(channelItem)}</ul>
 </section>
+${logSection(record.events, log)}
+<p class="away"><a href="/verificar">Verificar outro documento ou um pacote</a></p>`,
+})
+
+/** Of a notification whose month is no longer in the database. */
+const archivedPage = ({ notification, acceptedAt, archive, events }: ArchivedRecord, log: Log): Page => ({
+  title: 'Notificação verificada, de um mês arquivado',
+  brand: null,
+  footer: GATEWAY_FOOTER,
+  body: html`<section class="card">
+<h1>Esta notificação existiu</h1>
+<dl>
+<dt>Aceita em</dt><dd>${brazilianDate(acceptedAt)}</dd>
+<dt>Número</dt><dd class="code">${notification}</dd>
+</dl>
+<p>Os prazos de guarda dela terminaram, e os dados saíram do banco junto com o mês ${archive.month.split('-').reverse().join('/')}. Remetente, canais e situação já não se mostram aqui; os hashes dos eventos ficam no registro para sempre.</p>
+<p class="hint">Compare os hashes abaixo com os do laudo ou do pacote que você tem.</p>
+</section>
 <section class="card">
+<h2>Arquivo do mês</h2>
+<p>Quem opera este serviço guarda o mês num arquivo, com a cadeia de eventos desta notificação. O arquivo verdadeiro tem este SHA-256:</p>
+<p class="code">${archive.sha256}</p>
+</section>
+${logSection(events, log)}
+<p class="away"><a href="/verificar">Verificar outro documento ou um pacote</a></p>`,
+})
+
+/** `at`: absent where the log alone is left of an event. */
+const logSection = (events: readonly { seq: number; at?: string; hash: string }[], { vkey, checkpoint }: Log): Html =>
+  html`<section class="card">
 <h2>Registro</h2>
 ${
   checkpoint === null
@@ -120,10 +150,8 @@ ${term('Ponto de controle assinado')}<dd>${checkpoint.size} eventos, em ${brazil
 </dl>`
 }
 <h2>Eventos desta notificação</h2>
-<ol class="files">${record.events.map(({ seq, at, hash }) => html`<li>${seq}. ${brazilianDate(new Date(at))}<span class="code">${hash}</span></li>`)}</ol>
-</section>
-<p class="away"><a href="/verificar">Verificar outro documento ou um pacote</a></p>`,
-})
+<ol class="files">${events.map(({ seq, at, hash }) => html`<li>${seq}.${at !== undefined && html` ${brazilianDate(new Date(at))}`}<span class="code">${hash}</span></li>`)}</ol>
+</section>`
 
 const channelItem = ({ label, recipient, isSimulated, last, reason }: PublicRecord['channels'][number]): Html =>
   html`<li><strong>${label.charAt(0).toUpperCase() + label.slice(1)}</strong>${recipient !== null && html`, ${recipient}`}: ${last.label}, ${brazilianDate(last.at)}${isSimulated && html` <strong>(SIMULADO)</strong>`}${reason !== null && html`<span class="legal hint">${reason}</span>`}</li>`

@@ -1,4 +1,5 @@
 import { verifyBundle } from '../../evidence/verify/bundle.js'
+import type { Step } from '../../evidence/verify/fault.js'
 import type { VerifierTools } from '../../evidence/verify/tools.js'
 import type { StepState, Verdict } from '../../evidence/verify/verdict.js'
 import { looksLikeZip } from '../../evidence/verify/zip.js'
@@ -94,6 +95,18 @@ const paragraph = (text: string): Element => element('p', '', text)
 const list = (title: string, items: readonly string[]): Element[] =>
   items.length === 0 ? [] : [element('h2', '', title), element('ul', '', ...items.map(item => element('li', '', item)))]
 
+/** Without these the page does not say that everything holds. */
+const UNCHECKED: readonly { of: readonly Step[]; message: string }[] = [
+  {
+    of: ['signature', 'checkpoint'],
+    message: 'Este navegador não confere assinaturas Ed25519; use outro, ou o comando carteiro verify.',
+  },
+  {
+    of: ['time-stamps'],
+    message: 'Navegadores não conferem a assinatura dos carimbos do tempo; o comando carteiro verify a confere.',
+  },
+]
+
 function showVerdict(name: string, verdict: Verdict): void {
   const steps = verdict.steps.map(({ title, state, detail }) =>
     element('li', `step ${state}`, element('strong', '', `${words[state]}: ${title}. `), detail),
@@ -110,13 +123,10 @@ function showVerdict(name: string, verdict: Verdict): void {
           ),
         ]
   const unproven = isOurs ? verdict.unproven.filter(text => !text.startsWith('De quem é a chave')) : verdict.unproven
-  const isPartial = verdict.steps.some(({ step, state }) => state === 'partial' && ['signature', 'checkpoint'].includes(step))
+  const unchecked = UNCHECKED.find(({ of }) => verdict.steps.some(({ step, state }) => state === 'partial' && of.includes(step)))
+  const isPartial = unchecked !== undefined
   const title = verdict.fault !== null ? 'Algo não confere' : isPartial ? 'O que se pôde conferir está certo' : 'Tudo confere'
-  const message =
-    verdict.fault?.message ??
-    (isPartial
-      ? 'Este navegador não confere assinaturas Ed25519; use outro, ou o comando carteiro verify.'
-      : 'O arquivo está inteiro, e nada nele foi alterado.')
+  const message = verdict.fault?.message ?? unchecked?.message ?? 'O arquivo está inteiro, e nada nele foi alterado.'
   show(
     verdict.fault !== null ? 'bad' : isPartial ? 'plain' : 'good',
     title,

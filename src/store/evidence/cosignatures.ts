@@ -1,4 +1,4 @@
-import { execute, type Queryable, queryValues } from '../postgres.js'
+import { execute, type Queryable, queryRows } from '../postgres.js'
 
 /** A witness's line of a checkpoint's note; the first one that it gave counts. */
 export const insertCosignature = (
@@ -12,9 +12,10 @@ export const insertCosignature = (
     at,
   ])
 
-export const listCosignatures = (db: Queryable, size: number): Promise<string[]> =>
-  queryValues(db, {
+/** `witness`: the key that signed the line. */
+export const listCosignatures = (db: Queryable, size: number): Promise<{ witness: string; line: string }[]> =>
+  queryRows(db, {
     name: 'list-cosignatures',
-    text: 'select line from checkpoint_cosignature where size = $1 order by at, witness',
+    text: 'select witness, line from checkpoint_cosignature where size = $1 order by at, witness',
     values: [size],
   })

@@ -1,7 +1,9 @@
 import type { Json } from '../../domain/evidence/canonical-json.js'
+import { lowestId } from '../../domain/id.js'
 import type { LoggedEvent } from '../notification/event-log.js'
 import { EVENT_COLUMNS } from '../notification/event-log.js'
 import { execute, type Queryable, queryRows, queryValue, queryValues } from '../postgres.js'
+import { MOST_IN_A_MILLISECOND } from './subjects.js'
 
 /** A month that left the database as a whole; its rows are in an archive. */
 export interface DroppedMonth {
@@ -89,3 +91,21 @@ export async function readLoggedHashes(db: Queryable, ids: readonly string[]): P
   )
   return new Map(rows.map(({ name, hash }) => [name, hash]))
 }
+
+/** A notification that left the database with its month: all that is still known of it, beside the log. */
+export interface DroppedNotification {
+  notification: string
+  month: string
+  /** The digest of the month's archive. */
+  sha256: string
+}
+
+/** The notifications with ids of this millisecond, if its month was dropped. */
+export const findDroppedAt = (db: Queryable, atMs: number): Promise<DroppedNotification[]> =>
+  queryRows(
+    db,
+    `select l.notification_id as notification, to_char(m.month, 'YYYY-MM') as month, encode(m.sha256, 'hex') as sha256
+     from dropped_month m join log_leaf l on l.notification_id >= $1 and l.notification_id < $2 and l.seq = 1
+     where m.low <= $1 and m.high > $1 limit $3`,
+    [lowestId(atMs), lowestId(atMs + 1), MOST_IN_A_MILLISECOND],
+  )

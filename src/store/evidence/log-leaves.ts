@@ -57,6 +57,10 @@ export const readLeavesOf = (db: Queryable, notification: string): Promise<{ seq
     values: [notification],
   })
 
+/** The hashes of a notification's events, in hexadecimal, also where the events are no longer here. */
+export const readHashesOf = (db: Queryable, notification: string): Promise<{ seq: number; hash: string }[]> =>
+  queryRows(db, `select seq, encode(hash, 'hex') as hash from log_leaf where notification_id = $1 order by seq`, [notification])
+
 export interface AuditedLeaf {
   leaf: number
   notification: string

@@ -36,7 +36,7 @@ export async function findSubject(db: Queryable, id: string): Promise<EvidenceSu
 }
 
 /** More notifications than one millisecond ever has. */
-const MOST_IN_A_MILLISECOND = 10_000
+export const MOST_IN_A_MILLISECOND = 10_000
 
 /** The notifications whose ids were made in this millisecond. */
 export const findIdsOf = (db: Queryable, atMs: number): Promise<string[]> =>

@@ -23,6 +23,7 @@ export interface VisitedDelivery {
   subject: string
   recipientName: string
   recipient: string | null
+  /** Whole: its answer is erased with the content, and without content there is no visit. */
   validation: StoredValidation | null
   acceptedAt: Date
   state: DeliveryState

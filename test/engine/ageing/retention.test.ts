@@ -3,10 +3,14 @@ import { inTurns } from '../../../src/app/worker/upkeep.js'
 import { keepReceipt } from '../../../src/channels/letter/receipts.js'
 import { takeRecording } from '../../../src/channels/voice/recordings.js'
 import { completeSettings } from '../../../src/domain/account.js'
+import { gradeOf } from '../../../src/domain/evidence/grade.js'
 import { termsOf } from '../../../src/domain/retention.js'
 import { endTerms } from '../../../src/engine/ageing/retention.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
+import { contextOf, eventOf } from '../../../src/evidence/documents/facts-of.js'
 import { updateSettings } from '../../../src/store/accounts/accounts.js'
+import { readDossier } from '../../../src/store/evidence/dossier.js'
+import { readTimeline } from '../../../src/store/notification/event-log.js'
 import { placeLegalHold, releaseLegalHold } from '../../../src/store/notification/legal-holds.js'
 import { transaction } from '../../../src/store/postgres.js'
 import { pruneAttempts } from '../../../src/store/webhook/attempts.js'
@@ -15,6 +19,7 @@ import { brokenChains } from '../../support/chain.js'
 import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway.js'
 import { ScriptedCarrier, startTestWorker } from '../../support/lanes.js'
 import { openLink, sendNotification } from '../../support/recipients.js'
+import { visit } from '../../support/visitor.js'
 import { createWebhook } from '../../support/webhooks.js'
 
 /** The terms of an account, kind by kind: the clock goes ahead, the notifications stay. */
@@ -96,6 +101,38 @@ describe('terms', () => {
     expect(termsOf(completeSettings({ 'retention.events': 0, 'retention.visits': 30 }))).toEqual([{ kind: 'visits', days: 30 }])
     expect(termsOf(completeSettings({ 'retention.events': 30, 'retention.content': 40 }))).toEqual([{ kind: 'events', days: 30 }])
   })
+})
+
+test('with the content goes the answer to its question; the question stays, and with it what the visits prove', async () => {
+  const settings = { validation: true, 'retention.content': 100, 'retention.events': 1_000 }
+  const account = await createAccount(pool, { settings })
+  const validation = { question: 'Quais são os três últimos dígitos do seu CPF?', reply: '123' }
+  const { id, url } = await sendNotification(gateway, pool, account, { validation })
+  const { record } = createRecorder(pool, Date.now, { notify() {} })
+  for (const by of ['reply', 'message', 'confirm']) {
+    const type = by === 'confirm' ? 'confirmed' : by === 'reply' ? 'read' : 'note'
+    const data = { by, address: '198.51.100.7' }
+    await record({ kind: 'fact', notification: id, fact: { channel: 'email', type, at: new Date(), source: 'recipient', data } })
+  }
+  const scope = { account: account.id, mode: 'live' } as const
+  const seen = async () => {
+    const dossier = (await readDossier(pool, scope, id))!
+    const timeline = (await readTimeline(pool, scope, id))!
+    return {
+      question: dossier.question,
+      hasQuestion: timeline.hasQuestion,
+      grades: dossier.events.map(event => gradeOf(eventOf(event), contextOf(dossier)).word),
+    }
+  }
+  const before = await seen()
+  expect(before.grades.filter(word => word === 'answer')).toHaveLength(3)
+  await endTerms({ pool, clock: inDays(101) })
+  expect(await seen()).toEqual(before)
+  const stored = async () => (await pool.query('select content, validation from notification where id = $1', [id])).rows[0]
+  expect(await stored()).toEqual({ content: null, validation: { question: validation.question } })
+  for (const path of ['', '/pergunta', '/mensagem']) expect((await visit(`${url}${path}`)).status).toBe(404)
+  await endTerms({ pool, clock: inDays(1_001) })
+  expect(await stored()).toEqual({ content: null, validation: null })
 })
 
 test('a notification that had no files or letters is not called incomplete when theirs are over: it can still be sent', async () => {

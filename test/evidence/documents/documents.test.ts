@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import type { Json } from '../../../src/domain/evidence/canonical-json.js'
 import { gradeLabels, gradeWords } from '../../../src/domain/evidence/grade.js'
 import { createDocuments, type DocumentParts } from '../../../src/evidence/documents/documents.js'
 import { describeData } from '../../../src/evidence/documents/event-details.js'
@@ -306,6 +307,26 @@ describe('the report', () => {
       expect(text).toContain(words)
   })
 
+  test('is of the events that it has: what was recorded while it was made is in none of its parts', async () => {
+    const dossier = dossiers.full()
+    const early = { ...dossier, events: dossier.events.slice(0, 6) }
+    const [known, late] = contents
+    const text = flat(
+      textOf(
+        await reportOf(early, {
+          readProof: async () => logProof(9),
+          readContents: async () => [known!, { ...late!, seq: 7 }],
+        }),
+      ),
+    )
+    expect(text).toContain('cobre 6 dos 6 eventos deste laudo')
+    expect(text).toContain('Prova de inclusão do evento 6')
+    expect(text).toContain(known!.sha256)
+    expect(text).not.toContain(late!.sha256)
+    const only = await reportOf(early, { readProof: async () => ({ ...logProof(9), events: logProof(9).events.slice(6) }) })
+    expect(flat(textOf(only))).toContain('Ainda não há: os eventos entram no registro público')
+  })
+
   test('is not there while nothing but the acceptance happened', async () => {
     expect(await makerOf().report(dossiers.accepted())).toBeNull()
   })
@@ -325,6 +346,46 @@ describe('the report', () => {
     expect(text).toContain('O texto da notificação foi apagado')
     expect(text).toContain('apagados, como a lei permite')
     expect(text).not.toContain('Maria')
+  })
+})
+
+describe('a character of two halves at a cut does not stop a document', () => {
+  const face = '😀'
+  const ended = (units: number): string => `${'a'.repeat(units - 1)}${face}${'b'.repeat(60)}`
+  const said = (name: string, value: Json) => {
+    const dossier = dossiers.full()
+    const [first, second, ...rest] = dossier.events
+    return {
+      ...dossier,
+      events: [first!, { ...second!, data: { ...(second!.data as object), [name]: value } }, ...rest],
+    } as Dossier
+  }
+  const cases: Record<string, Dossier> = {
+    'the title of the proof': dossiers.full({ subject: ended(90) }),
+    'the title of the report': dossiers.full({ subject: ended(160) }),
+    'a fact of the proof': dossiers.full({ customId: ended(110) }),
+    'a fact of the report': dossiers.full({ customId: ended(600) }),
+    'the name of an attachment': dossiers.full({
+      attachments: [{ name: `${ended(59)}.pdf`, sha256: 'ab'.repeat(32), size: 1 }],
+    }),
+    'the short name of an attachment': dossiers.full({
+      subject: 'palavra '.repeat(400),
+      recipientName: 'W'.repeat(2_000),
+      customId: 'x'.repeat(500),
+      attachments: Array.from({ length: 3 }, () => ({ name: `${ended(17)}.pdf`, sha256: 'ab'.repeat(32), size: 1 })),
+    }),
+    'a value of an event': said('diagnostic', ended(600)),
+    'a line of an event': said('reply', ['um', 'dois', ended(1_000)].join('\n')),
+    'the message': dossiers.full({ content: `<p>${ended(40_000 - '<p>'.length)}</p>` }),
+    'a half that was stored': dossiers.full({ subject: `meio \ud83d caractere` }),
+  }
+  test.each(Object.entries(cases))('%s', async (_, dossier) => {
+    for (const file of [await proofOf(dossier), await reportOf(dossier)]) expect(pagesOf(file)).toBeGreaterThan(0)
+  })
+
+  test('and leaves no sign in the place of a half', () => {
+    const { facts } = describeData({ channel: 'email', diagnostic: ended(600) })
+    expect(facts).toEqual([expect.objectContaining({ value: `${'a'.repeat(599)}… [cortado]` })])
   })
 })
 

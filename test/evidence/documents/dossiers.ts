@@ -431,6 +431,7 @@ export const dossiers = {
 export const logProof = (count: number): LogProof => ({
   checkpoint: {
     size: 1_048_577,
+    witnesses: [],
     at: new Date(START + 5_000),
     note: `notifica.example.com/carteiro/1a2b3c4d\n1048577\n${Buffer.alloc(32, 9).toString('base64')}\ntime 2026-11-15T14:00:05.000Z\n\n— notifica.example.com/carteiro/1a2b3c4d ${Buffer.alloc(68, 3).toString('base64')}\n`,
     timeStamps: [
@@ -448,6 +449,7 @@ const rawMessage = `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=exem
 
 export const contents: ShownContent[] = [
   {
+    seq: 2,
     channel: 'email',
     ordinal: 1,
     contentType: 'message/rfc822',
@@ -456,6 +458,7 @@ export const contents: ShownContent[] = [
     bytes: Buffer.from(rawMessage),
   },
   {
+    seq: 3,
     channel: 'sms',
     ordinal: 1,
     contentType: 'text/plain; charset=utf-8',
@@ -464,6 +467,7 @@ export const contents: ShownContent[] = [
     bytes: Buffer.from(`Maria, aviso sobre o contrato 4711: https://notifica.example.com/s/${SECRET.slice(0, 10)}`),
   },
   {
+    seq: 4,
     channel: 'letter',
     ordinal: 1,
     contentType: 'application/pdf',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seeded } from '../../../simulator/random.js'
 import { readCertificate } from '../../../src/evidence/signature/certificate-facts.js'
-import { signedAttributes, writeSignedData } from '../../../src/evidence/signature/cms-writing.js'
+import { type SigningKey, signedAttributes, writeSignedData } from '../../../src/evidence/signature/cms-writing.js'
 import { SignatureFault } from '../../../src/evidence/signature/fault.js'
 import { embeddedFiles } from '../../../src/evidence/signature/pdf/embedded-files.js'
 import { prepareSignature } from '../../../src/evidence/signature/pdf/signature-update.js'
@@ -27,6 +27,17 @@ const evidence = Buffer.from('PK evidence '.repeat(500))
 const files = { 'PDF/A-2b': () => typstPdf('a-2b'), 'PDF/A-3b': () => typstPdf('a-3b', evidence) }
 const sign = async (pdf = typstPdf('a-2b'), by = signing.signer): Promise<Buffer> =>
   Buffer.from((await by.sign(pdf, aboutNow())).pdf)
+
+/** As a program signs that looks at nothing. `shown`: the key with the certificate that the document brings. */
+async function forge(key: SigningKey, shown = key): Promise<Buffer> {
+  const prepared = prepareSignature(typstPdf('a-2b'), { ...aboutNow(), reserve: 8_000 })
+  const attributes = signedAttributes(key.certificate, prepared.digest)
+  const signature = await key.sign(attributes)
+  const forged = Buffer.from(prepared.pdf)
+  const written = writeSignedData(shown, { attributes, signature, timeStamp: null })
+  forged.write(written.toString('hex'), prepared.place.start, 'latin1')
+  return forged
+}
 
 describe('a signed document', () => {
   test.each(Object.entries(files))('of %s holds, over the whole file, with a time-stamp', async (_, make) => {
@@ -196,16 +207,7 @@ describe('a changed document', () => {
       '-utf8',
     )
     const other = { ...rsa, certificate: readCertificate(readFileSync(join(folder, 'outra.pem'))) }
-    const prepared = prepareSignature(typstPdf('a-2b'), { ...aboutNow(), reserve: 8_000 })
-    const attributes = signedAttributes(rsa.certificate, prepared.digest)
-    const signature = await rsa.sign(attributes)
-    const forged = Buffer.from(prepared.pdf)
-    forged.write(
-      writeSignedData(other, { attributes, signature, timeStamp: null }).toString('hex'),
-      prepared.place.start,
-      'latin1',
-    )
-    expect(verifyPdf(forged).fault).toBe('O certificado não é o que a assinatura diz ter usado.')
+    expect(verifyPdf(await forge(rsa, other)).fault).toBe('O certificado não é o que a assinatura diz ter usado.')
   })
 
   test('with the time-stamp of another signature is found', async () => {
@@ -216,8 +218,7 @@ describe('a changed document', () => {
 
   test('signed when the certificate was not valid is found', async () => {
     const expired = signing.issueKey({ name: 'vencido', days: -1 })
-    const pdf = await sign(typstPdf('a-2b'), signing.signerWith(expired, []))
-    expect(verifyPdf(pdf).fault).toMatch(/^Quando a assinatura foi feita, o certificado não valia: /)
+    expect(verifyPdf(await forge(expired)).fault).toMatch(/^Quando a assinatura foi feita, o certificado não valia: /)
   })
 
   test('without any signature says so', () => {

@@ -5,7 +5,7 @@ import { OperatorError } from '../../../domain/errors.js'
 import { findDocumentCertificate, insertDocumentCertificate } from '../../../store/evidence/document-certificates.js'
 import type { Queryable } from '../../../store/postgres.js'
 import type { SealedValues } from '../../../store/sealed-values.js'
-import { EXTENSION, factsOf, readCertificate } from '../certificate-facts.js'
+import { EXTENSION, factsOf, RENEWAL_MS, readCertificate } from '../certificate-facts.js'
 import { OID } from '../cms.js'
 import type { SigningKey } from '../cms-writing.js'
 import { bits, context, der, octets, oid, sequence, set, time, unsigned, utf8, yes } from '../der.js'
@@ -15,8 +15,6 @@ import { signingKey } from './private-key.js'
 const CURVE = 'P-256'
 const YEARS = 10
 const DAY_MS = 86_400_000
-/** The next certificate is made this long before the last one ends, so that no document is signed with an expired one. */
-const RENEWAL_MS = 30 * DAY_MS
 const BASIC_CONSTRAINTS = '2.5.29.19'
 const generate = promisify(generateKeyPair)
 
