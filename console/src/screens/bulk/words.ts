@@ -65,6 +65,7 @@ export const words = defineWords(
     failed: 'Falharam',
     start: 'Enviar',
     startLines: (count: string) => `Enviar ${count} linhas`,
+    mustCheck: 'A mensagem ou as colunas mudaram. Confira de novo antes de enviar.',
     startAsk: 'Enviar o lote agora?',
     startAbout: (count: string, account: string) =>
       `${count} notificações em nome da conta ${account}. O que já saiu não volta; o resto pode ser pausado.`,
@@ -152,6 +153,7 @@ export const words = defineWords(
     failed: 'Failed',
     start: 'Send',
     startLines: count => `Send ${count} lines`,
+    mustCheck: 'The message or the columns have changed. Check again before you send.',
     startAsk: 'Send the batch now?',
     startAbout: (count, account) =>
       `${count} notifications in the name of the account ${account}. What has left does not come back; the rest can be paused.`,
