@@ -113,7 +113,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     const text = 'Olá,\nsaldo < 10 & vencido.\n\nAtenciosamente'
     await page.getByLabel('Conteúdo', { exact: true }).fill(text)
     await button('Conferir as linhas').click()
-    await button(/^Enviar 1 linha/).waitFor()
+    await button('Enviar 1 linha').waitFor()
     const mapping = { Nome: [], Apelido: ['nameTo'], 'E-mail': ['to'], Celular: [] }
     expect((await stored()).mapping).toEqual(mapping)
     const { content } = (await stored()).base
@@ -126,7 +126,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     expect(await stored()).toEqual({ mapping, base: { subject: 'Segundo aviso', content } })
 
     await page.reload()
-    await button(/^Enviar 1 linha/).waitFor()
+    await button('Enviar 1 linha').waitFor()
     expect(await page.getByLabel('Conteúdo', { exact: true }).inputValue()).toBe(text)
     // A channel that is chosen later gets its columns by their names, and no other column changes.
     await page.getByLabel('Enviar por SMS').check()
@@ -179,9 +179,9 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     await page.getByLabel('Assunto').fill('Aviso')
     await page.getByLabel('Conteúdo', { exact: true }).fill('Olá')
     await button('Conferir as linhas').click()
-    await button('Enviar 1 linhas').click()
+    await button('Enviar 1 linha').click()
     await button('Enviar').click()
-    await page.getByText('1 de 1 linhas aceitas').waitFor()
+    await page.getByText('1 de 1 linha aceita').waitFor()
     const { rows } = await screen.stack.database.pool.query(
       "select channel from delivery where notification_id = (select notification_id from delivery where recipient = 'ana.c@example.com')",
     )
