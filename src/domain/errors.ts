@@ -151,6 +151,8 @@ const messages = {
     accountNameTaken: 'Já existe uma conta com o nome "$name". Escolha outro.',
     batchChanged:
       'Este arquivo já é o do lote $id, que tem outras colunas ou outra mensagem e já começou. Para um novo envio, dê outro nome ao lote.',
+    batchRechecked:
+      'O lote foi conferido de novo, com outra mensagem ou outras colunas. Nada foi enviado: veja o que mudou na tela e envie de novo.',
     batchState: 'O lote está $state: $cure.',
     nothingGood: 'Nenhuma linha do lote pode ser enviada. Corrija os erros e envie o arquivo de novo.',
   },

@@ -29,7 +29,8 @@ export const httpStatusOf: Record<RefusalKind, number> = {
   unknown: 504,
 }
 
-const errorBody = (statusCode: number, message: string) => ({
+/** The body of every refusal. */
+export const errorBody = (statusCode: number, message: string) => ({
   statusCode,
   message,
   error: STATUS_CODES[statusCode] ?? 'Error',

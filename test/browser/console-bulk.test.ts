@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missingBrowser } from '../support/browser.js'
+import { ownPage } from '../support/console.js'
 import { type ConsoleDemo, openDemo } from '../support/console-browser.js'
 
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`
@@ -32,6 +33,11 @@ describe.skipIf(missingBrowser !== null)(title, () => {
         mimeType: 'text/csv',
         buffer: Buffer.from(text, 'latin1'),
       })
+
+  const openList = async (): Promise<void> => {
+    await screen.page.goto(`${screen.stack.gateway.url}/console/bulk`)
+    await screen.page.getByText('Solte aqui um arquivo').waitFor()
+  }
 
   test('an empty screen teaches, and a file that is none is refused with the reason', async () => {
     const { page, stack, look } = screen
@@ -89,17 +95,93 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     expect(screen.problems(400)).toEqual([])
   })
 
+  test('a second check keeps the columns and the plain text that the screen shows', async () => {
+    const { page } = screen
+    const stored = async () => {
+      const { rows } = await screen.stack.database.pool.query(
+        "select mapping, base from bulk_batch where name = 'segunda.csv' and state = 'checked'",
+      )
+      return rows[0]
+    }
+    await openList()
+    await upload('segunda.csv', 'Nome;Apelido;E-mail;Celular\nAna Maria;Aninha;ana.m@example.com;11987654321\n')
+    await page.getByText('Igual em todas as linhas').waitFor()
+    await page.getByLabel('A coluna Nome preenche').selectOption('')
+    await page.getByLabel('A coluna Apelido preenche').selectOption('nameTo')
+    await page.getByLabel('Enviar por SMS').uncheck()
+    await page.getByLabel('Assunto').fill('Aviso')
+    const text = 'Olá,\nsaldo < 10 & vencido.\n\nAtenciosamente'
+    await page.getByLabel('Conteúdo', { exact: true }).fill(text)
+    await button('Conferir as linhas').click()
+    await button('Enviar 1 linha').waitFor()
+    const mapping = { Nome: [], Apelido: ['nameTo'], 'E-mail': ['to'], Celular: [] }
+    expect((await stored()).mapping).toEqual(mapping)
+    const { content } = (await stored()).base
+    expect(content).toBe('<p>Olá,<br>saldo &lt; 10 &amp; vencido.</p>\n<p>Atenciosamente</p>')
+    expect(await page.getByLabel('Conteúdo', { exact: true }).inputValue()).toBe(text)
+
+    await page.getByLabel('Assunto').fill('Segundo aviso')
+    await button('Conferir de novo').click()
+    await expect.poll(async () => (await stored())?.base.subject).toBe('Segundo aviso')
+    expect(await stored()).toEqual({ mapping, base: { subject: 'Segundo aviso', content } })
+
+    await page.reload()
+    await button('Enviar 1 linha').waitFor()
+    expect(await page.getByLabel('Conteúdo', { exact: true }).inputValue()).toBe(text)
+    // A channel that is chosen later gets its columns by their names, and no other column changes.
+    await page.getByLabel('Enviar por SMS').check()
+    expect(await page.getByLabel('A coluna Celular preenche').inputValue()).toBe('sms.number')
+    await button('Conferir de novo').click()
+    await expect.poll(async () => (await stored())?.mapping).toEqual({ ...mapping, Celular: ['sms.number'] })
+  })
+
+  test('a message is sent as it was checked: one that was edited, or that somebody else checked, is not sent unseen', async () => {
+    const { page, look } = screen
+    await openList()
+    await upload('editada.csv', 'Nome;E-mail\nAna;ana.e@example.com\nBia;bia.e@example.com\n')
+    await page.getByText('Igual em todas as linhas').waitFor()
+    await page.getByLabel('Assunto').fill('Aviso')
+    await page.getByLabel('Conteúdo', { exact: true }).fill('Olá')
+    await button('Conferir as linhas').click()
+    await button('Enviar 2 linhas').waitFor()
+    await page.getByLabel('Assunto').fill('Outro aviso')
+    await page.getByText('Confira de novo antes de enviar').waitFor()
+    expect(await button('Enviar 2 linhas').isDisabled()).toBe(true)
+    await look('bulk-edited')
+    await page.getByLabel('Assunto').fill('Aviso')
+    await button('Enviar 2 linhas').click()
+
+    const id = new URL(page.url()).searchParams.get('id')!
+    const path = `/console/api/bulk/${id}/check`
+    const body = { mapping: { Nome: ['nameTo'], 'E-mail': ['to'] }, base: { subject: 'De outra pessoa', content: '<p>Oi</p>' } }
+    const answer = await page.request.post(`${screen.stack.gateway.url}${path}`, {
+      headers: ownPage(screen.stack.gateway.url),
+      data: { ...body, channels: ['email'] },
+    })
+    expect(answer.status()).toBe(200)
+    const stateOf = async () =>
+      (await screen.stack.database.pool.query('select state from bulk_batch where id = $1', [id])).rows[0].state
+    await expect.poll(stateOf).toBe('checked')
+    await button('Enviar').click()
+    await page.getByText('O lote foi conferido de novo').waitFor()
+    await expect.poll(() => page.getByLabel('Assunto').inputValue()).toBe('De outra pessoa')
+    expect(await stateOf()).toBe('checked')
+    await look('bulk-rechecked')
+    expect(screen.problems(400, 409)).toEqual([])
+  })
+
   test('a channel that is not chosen is not used, whatever columns the file has', async () => {
     const { page } = screen
+    await openList()
     await upload('celulares.csv', 'Nome;E-mail;Celular\nAna;ana.c@example.com;11987654321\n')
     await page.getByText('Igual em todas as linhas').waitFor()
     await page.getByLabel('Enviar por SMS').uncheck()
     await page.getByLabel('Assunto').fill('Aviso')
     await page.getByLabel('Conteúdo', { exact: true }).fill('Olá')
     await button('Conferir as linhas').click()
-    await button('Enviar 1 linhas').click()
+    await button('Enviar 1 linha').click()
     await button('Enviar').click()
-    await page.getByText('1 de 1 linhas aceitas').waitFor()
+    await page.getByText('1 de 1 linha aceita').waitFor()
     const { rows } = await screen.stack.database.pool.query(
       "select channel from delivery where notification_id = (select notification_id from delivery where recipient = 'ana.c@example.com')",
     )

@@ -92,6 +92,46 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     await page.getByText(name).first().waitFor()
     expect(problems(400)).toEqual([])
   })
+
+  test('after a lost answer and a change, the screen leads to the accepted notification, or sends the changed one too', async () => {
+    const { page, stack, look } = screen
+    const press = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'Enviar', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Enviar', exact: true }).click()
+    }
+    await page.goto(`${stack.gateway.url}/console/new`)
+    await page.getByLabel('Nome do destinatário').fill('Ana')
+    await page.getByLabel('Assunto').fill('Resposta perdida')
+    await page.getByLabel('Conteúdo').fill('Olá')
+    await page.getByLabel('E-mail', { exact: true }).fill('ana.perdida@example.com')
+    await page.route(
+      '**/console/api/compose/send?*',
+      async route => {
+        await route.fetch()
+        await route.abort()
+      },
+      { times: 1 },
+    )
+    await press()
+    await page.getByRole('alert').getByText('O servidor não respondeu').waitFor()
+    await page.getByLabel('Assunto').fill('Outro assunto')
+    await press()
+    await page.getByText('O primeiro envio foi aceito').waitFor()
+    await look('new-first-accepted')
+    const sent = async () =>
+      (
+        await stack.database.pool.query(
+          "select n.id, n.subject from notification n join delivery d on d.notification_id = n.id where d.recipient = 'ana.perdida@example.com' order by n.id",
+        )
+      ).rows
+    const [first, ...others] = await sent()
+    expect([first.subject, others]).toEqual(['Resposta perdida', []])
+    const link = await page.getByRole('link', { name: 'Abrir o primeiro envio' }).getAttribute('href')
+    expect(link).toBe(`/console/notifications/${first.id}`)
+    await page.getByRole('button', { name: 'Enviar este também' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toMatch(/\/console\/notifications\/[0-9a-f-]{36}$/)
+    expect((await sent()).map(({ subject }) => subject)).toEqual(['Resposta perdida', 'Outro assunto'])
+  })
 })
 
 const colorOf = (element: import('playwright-core').Locator): Promise<string> =>

@@ -54,4 +54,20 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     expect(rows).toEqual([{ actor: 'operator:ana@example.com', subject: account }])
     expect(problems()).toEqual([])
   })
+
+  test('who comes back sees the sequence that a colleague saved meanwhile, and not the old one as a change', async () => {
+    const { page, stack, api } = screen
+    const step = { canal: 'email', esperaMinutos: 0, condicao: 'sempre' }
+    expect((await api('/gw/sequence', 'PUT', { etapas: [step] })).status).toBe(200)
+    await page.goto(`${stack.gateway.url}/console/sequence`)
+    await page.getByRole('region', { name: /^Etapa 1: e-mail/i }).waitFor()
+    await page.getByRole('link', { name: 'Templates' }).first().click()
+    await page.getByRole('heading', { name: 'Templates' }).waitFor()
+    const other = { ...step, canal: 'sms', esperaMinutos: 60 }
+    expect((await api('/gw/sequence', 'PUT', { etapas: [step, other] })).status).toBe(200)
+    await page.getByRole('link', { name: 'Régua' }).first().click()
+    await page.getByRole('region', { name: /^Etapa 2: SMS/ }).waitFor()
+    expect(await page.getByText('Mudanças por salvar').count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Salvar régua' }).isDisabled()).toBe(true)
+  })
 })

@@ -88,4 +88,43 @@ describe.skipIf(missingBrowser !== null)(title, () => {
       })
     expect(problems()).toEqual([])
   })
+
+  test('a text that is not saved survives another tab, and a version that a colleague saves meanwhile', async () => {
+    const { page, stack, look, api } = screen
+    const made = await api('/gw/templates', 'POST', { nome: 'lembrete', tipo: 'sms', conteudo: 'Primeiro texto' })
+    const { id } = (made.body as { data: { id: string } }).data
+    await page.goto(`${stack.gateway.url}/console/templates?id=${id}`)
+    const content = page.getByLabel('Conteúdo')
+    await content.fill('Texto que ainda não salvei')
+    await page.getByRole('tab', { name: /^Versões/ }).click()
+    await content.waitFor({ state: 'hidden' })
+    await page.getByRole('tab', { name: 'Editar' }).click()
+    expect(await content.inputValue()).toBe('Texto que ainda não salvei')
+
+    const saveElsewhere = async (conteudo: string): Promise<void> => {
+      expect((await api(`/gw/templates/${id}`, 'PUT', { conteudo })).status).toBe(200)
+      // As when the person comes back to the window.
+      await expect
+        .poll(async () => {
+          await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))")
+          return page.getByRole('tab', { name: /^Versões/ }).textContent()
+        })
+        .toBe(`Versões (${++versions})`)
+    }
+    let versions = 1
+    await saveElsewhere('Texto da colega')
+    await page.getByText('Outra pessoa mudou este template').waitFor()
+    expect(await content.inputValue()).toBe('Texto que ainda não salvei')
+    await look('template-newer')
+    await page.getByRole('button', { name: 'Descartar o meu e ver o dela' }).click()
+    await expect.poll(() => content.inputValue()).toBe('Texto da colega')
+    // Without a change of one's own there is nothing to keep.
+    await saveElsewhere('Outro texto da colega')
+    await expect.poll(() => content.inputValue()).toBe('Outro texto da colega')
+    await content.fill('O meu texto')
+    await page.getByRole('button', { name: 'Salvar como versão 4' }).click()
+    await page.getByRole('tab', { name: 'Versões (4)' }).waitFor()
+    expect(await page.getByText('Outra pessoa mudou este template').count()).toBe(0)
+    expect(await content.inputValue()).toBe('O meu texto')
+  })
 })

@@ -4,11 +4,14 @@ export class ApiError extends Error {
   /** 0: the gateway was not reached. */
   readonly status: number
   readonly requestId: string | null
+  /** The whole body; null: there was none. */
+  readonly answer: unknown
 
-  constructor(status: number, message: string, requestId: string | null) {
+  constructor(status: number, message: string, requestId: string | null, answer: unknown = null) {
     super(message)
     this.status = status
     this.requestId = requestId
+    this.answer = answer
   }
 }
 
@@ -42,7 +45,7 @@ async function call<T>(method: string, url: string, body?: unknown, signal?: Abo
   const answer = text === '' ? null : readJson(text)
   if (response.ok) return answer as T
   const message = (answer as { message?: string } | null)?.message ?? `HTTP ${response.status}`
-  throw new ApiError(response.status, message, response.headers.get('x-request-id'))
+  throw new ApiError(response.status, message, response.headers.get('x-request-id'), answer)
 }
 
 function readJson(text: string): unknown {

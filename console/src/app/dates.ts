@@ -16,6 +16,11 @@ const longOf = make({ dateStyle: 'short', timeStyle: 'medium', hourCycle: 'h23' 
 const dayOf = make({ day: '2-digit', month: '2-digit' })
 const hourOf = make({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
+const fieldDayOf = make({ year: 'numeric', month: '2-digit', day: '2-digit' })
+
+/** The day of a moment as a date field takes it: 2026-07-18. */
+export const fieldDay = (date: number): string => fieldDayOf('en-CA', date)
+
 export function useDates() {
   const language = useLanguage() === 'pt' ? 'pt-BR' : 'en-GB'
   return {

@@ -1,10 +1,15 @@
+import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { LogOut, Menu as MenuIcon, Search, UserRound } from 'lucide-react'
 import { type RefObject, useState } from 'react'
-import { api } from '../api/client.js'
-import { IconButton } from '../parts/button.js'
+import { ApiError, api } from '../api/client.js'
+import { Button, IconButton } from '../parts/button.js'
+import { Dialog } from '../parts/dialog.js'
 import { inputClass, Segments, Select } from '../parts/field.js'
+import { FormError } from '../parts/gate.js'
 import { Menu, MenuChoice, MenuItem, MenuLine } from '../parts/menu.js'
+import { messageOf } from '../parts/states.js'
+import { partWords } from '../parts/words.js'
 import { useInstallation, useScope } from './installation.js'
 import { languages, setLanguage, useLanguage, useWords } from './language.js'
 import { setTheme, themes, useTheme } from './theme.js'
@@ -36,7 +41,7 @@ function SearchBox({ input }: { input: RefObject<HTMLInputElement | null> }) {
     const typed = text.trim()
     if (typed === '') return
     if (UUID.test(typed)) void navigate({ to: '/notifications/$id', params: { id: typed.toLowerCase() } })
-    else void navigate({ to: '/notifications', search: previous => ({ ...previous, q: typed }) as never })
+    else void navigate({ to: '/notifications', search: { q: typed } })
     setText('')
   }
   return (
@@ -106,48 +111,71 @@ function UserMenu() {
   const navigate = useNavigate()
   const theme = useTheme()
   const language = useLanguage()
-  const signOut = async (): Promise<void> => {
-    await api.post('/sign-out')
+  const { unreachable, close } = useWords(partWords)
+  const signOut = useMutation({
+    mutationFn: () =>
+      api.post('/sign-out').catch(error => {
+        // The session is over already.
+        if (!(error instanceof ApiError) || error.status !== 401) throw error
+      }),
     // From the beginning: nothing of this person's may stay in memory.
-    location.assign('/console/sign-in')
-  }
+    onSuccess: () => location.assign('/console/sign-in'),
+  })
   return (
-    <Menu
-      trigger={
-        <button
-          type="button"
-          aria-label={operator.name}
-          className="flex size-10 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent uppercase"
-        >
-          {[...operator.name][0]}
-        </button>
-      }
-    >
-      <div className="px-2.5 py-2">
-        <div className="max-w-56 truncate font-medium">{operator.name}</div>
-        <div className="max-w-56 truncate text-[0.87rem] text-muted">{operator.email}</div>
-        <div className="text-[0.87rem] text-muted">{words.roles[operator.role]}</div>
-      </div>
-      <MenuLine />
-      <MenuChoice
-        label={words.theme}
-        value={theme}
-        choices={themes.map(value => ({ value, label: words.themes[value] }))}
-        onChoose={value => setTheme(value as (typeof themes)[number])}
-      />
-      <MenuChoice
-        label={words.language}
-        value={language}
-        choices={languages.map(value => ({ value, label: value === 'pt' ? 'Português' : 'English' }))}
-        onChoose={value => setLanguage(value as (typeof languages)[number])}
-      />
-      <MenuLine />
-      <MenuItem icon={<UserRound size={17} />} onSelect={() => void navigate({ to: '/profile' })}>
-        {words.profile}
-      </MenuItem>
-      <MenuItem icon={<LogOut size={17} />} onSelect={() => void signOut()}>
-        {words.signOut}
-      </MenuItem>
-    </Menu>
+    <>
+      <Menu
+        trigger={
+          <button
+            type="button"
+            aria-label={operator.name}
+            className="flex size-10 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent uppercase"
+          >
+            {[...operator.name][0]}
+          </button>
+        }
+      >
+        <div className="px-2.5 py-2">
+          <div className="max-w-56 truncate font-medium">{operator.name}</div>
+          <div className="max-w-56 truncate text-[0.87rem] text-muted">{operator.email}</div>
+          <div className="text-[0.87rem] text-muted">{words.roles[operator.role]}</div>
+        </div>
+        <MenuLine />
+        <MenuChoice
+          label={words.theme}
+          value={theme}
+          choices={themes.map(value => ({ value, label: words.themes[value] }))}
+          onChoose={value => setTheme(value as (typeof themes)[number])}
+        />
+        <MenuChoice
+          label={words.language}
+          value={language}
+          choices={languages.map(value => ({ value, label: value === 'pt' ? 'Português' : 'English' }))}
+          onChoose={value => setLanguage(value as (typeof languages)[number])}
+        />
+        <MenuLine />
+        <MenuItem icon={<UserRound size={17} />} onSelect={() => void navigate({ to: '/profile' })}>
+          {words.profile}
+        </MenuItem>
+        <MenuItem icon={<LogOut size={17} />} onSelect={() => signOut.mutate()}>
+          {words.signOut}
+        </MenuItem>
+      </Menu>
+      <Dialog
+        open={signOut.error !== null}
+        onClose={signOut.reset}
+        title={words.signOutFailed}
+        about={words.maybeSignedIn}
+        actions={
+          <>
+            <Button onClick={signOut.reset}>{close}</Button>
+            <Button look="primary" busy={signOut.isPending} onClick={() => signOut.mutate()}>
+              {words.signOut}
+            </Button>
+          </>
+        }
+      >
+        <FormError message={signOut.error === null ? null : messageOf(signOut.error, unreachable)} />
+      </Dialog>
+    </>
   )
 }

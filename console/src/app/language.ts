@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
+import { storedChoice } from './stored-choice.js'
 
-/** Portuguese first; English for whoever chooses it. The choice stays in this browser. */
+/** Portuguese first; English for whoever chooses it. */
 export const languages = ['pt', 'en'] as const
 export type Language = (typeof languages)[number]
 
@@ -19,28 +20,12 @@ export interface Words<T> {
 export const defineWords = <const T extends object>(pt: T, en: Shape<T>): Words<Shape<T>> =>
   ({ pt, en }) as unknown as Words<Shape<T>>
 
-const KEY = 'carteiro.language'
-const listeners = new Set<() => void>()
-let current: Language = localStorage.getItem(KEY) === 'en' ? 'en' : 'pt'
+const chosen = storedChoice<Language>('carteiro.language', languages, language => {
+  document.documentElement.lang = language === 'pt' ? 'pt-BR' : 'en'
+})
 
-function apply(): void {
-  document.documentElement.lang = current === 'pt' ? 'pt-BR' : 'en'
-  for (const listener of listeners) listener()
-}
-apply()
-
-export function setLanguage(language: Language): void {
-  current = language
-  localStorage.setItem(KEY, language)
-  apply()
-}
-
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-export const useLanguage = (): Language => useSyncExternalStore(subscribe, () => current)
+export const setLanguage = chosen.set
+export const useLanguage = (): Language => useSyncExternalStore(chosen.subscribe, chosen.get)
 
 export function useWords<T>(words: Words<T>): T {
   return words[useLanguage()] as T

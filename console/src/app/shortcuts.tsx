@@ -23,7 +23,7 @@ export function Shortcuts({ screens, onSearch }: { screens: readonly ScreenEntry
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
       const screen = performance.now() - since < CHORD_MS ? screens.find(({ key }) => key === event.key) : undefined
       since = event.key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY
-      if (screen !== undefined) void navigate({ to: screen.path, search: true } as never)
+      if (screen !== undefined) void navigate({ to: screen.path } as never)
       else if (event.key === '/') onSearch()
       else if (event.key === '?') setHelp(true)
       else return

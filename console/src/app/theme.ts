@@ -1,38 +1,19 @@
 import { useSyncExternalStore } from 'react'
+import { storedChoice } from './stored-choice.js'
 
-/** system: as the device is set. The choice stays in this browser. */
+/** system: as the device is set. */
 export const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
-const KEY = 'carteiro.theme'
 const dark = matchMedia('(prefers-color-scheme: dark)')
-const listeners = new Set<() => void>()
+const isDark = (theme: Theme): boolean => (theme === 'system' ? dark.matches : theme === 'dark')
 
-const read = (): Theme => themes.find(theme => theme === localStorage.getItem(KEY)) ?? 'system'
+const chosen = storedChoice<Theme>('carteiro.theme', themes, theme => {
+  document.documentElement.dataset.theme = isDark(theme) ? 'dark' : 'light'
+})
+dark.addEventListener('change', chosen.refresh)
 
-let current = read()
-
-function apply(): void {
-  document.documentElement.dataset.theme = isDark() ? 'dark' : 'light'
-  for (const listener of listeners) listener()
-}
-
-const isDark = (): boolean => (current === 'system' ? dark.matches : current === 'dark')
-
-export function setTheme(theme: Theme): void {
-  current = theme
-  localStorage.setItem(KEY, theme)
-  apply()
-}
-
-dark.addEventListener('change', apply)
-apply()
-
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-export const useTheme = (): Theme => useSyncExternalStore(subscribe, () => current)
+export const setTheme = chosen.set
+export const useTheme = (): Theme => useSyncExternalStore(chosen.subscribe, chosen.get)
 /** For what is drawn on a canvas, which takes colours as values. */
-export const useIsDark = (): boolean => useSyncExternalStore(subscribe, isDark)
+export const useIsDark = (): boolean => useSyncExternalStore(chosen.subscribe, () => isDark(chosen.get()))

@@ -5,13 +5,15 @@ export interface Tab {
   value: string
   label: string
   content: ReactNode
+  /** Stays there, unseen, while another tab is open: a text that nobody saved must not be lost. */
+  keep?: boolean
 }
 
-/** The tab that is open is part of the address: `value` comes from the search parameters. */
+/** The tab that is open is part of the address: `value` comes from the search parameters, and may be any text. */
 export function Tabs({
   label,
   tabs,
-  value,
+  value: asked,
   onChoose,
 }: {
   label: string
@@ -19,6 +21,7 @@ export function Tabs({
   value: string
   onChoose(value: string): void
 }) {
+  const value = tabs.some(tab => tab.value === asked) ? asked : (tabs[0]?.value ?? '')
   const list = useRef<HTMLDivElement>(null)
   // A phone shows some of the tabs at a time.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is open
@@ -42,7 +45,12 @@ export function Tabs({
         ))}
       </Radix.List>
       {tabs.map(tab => (
-        <Radix.Content key={tab.value} value={tab.value}>
+        <Radix.Content
+          key={tab.value}
+          value={tab.value}
+          {...(tab.keep ? { forceMount: true as const } : {})}
+          className="data-[state=inactive]:hidden"
+        >
           {tab.content}
         </Radix.Content>
       ))}

@@ -8,8 +8,15 @@ import { type BulkFields, foldName, isMemberPath, type Mapping, valueAt } from '
  * base names.
  */
 export function mapByName(columns: readonly string[], given: BulkFields, base: JsonObject): Mapping {
+  const templates = given.templates.filter(({ member }) => isNamed(valueAt(base, member)))
+  return mapColumns(columns, { ...given, templates }, channel => valueAt(base, channel) !== undefined)
+}
+
+/** The same, for a message that names every channel and a template of each. */
+export const mapToAllByName = (columns: readonly string[], given: BulkFields): Mapping => mapColumns(columns, given, () => true)
+
+function mapColumns(columns: readonly string[], given: BulkFields, isUsed: (channel: string) => boolean): Mapping {
   const { fields, templates } = given
-  const used = templates.filter(({ member }) => isNamed(valueAt(base, member)))
   const paths = (column: string): string[] => {
     const name = foldName(column)
     if (isMemberPath(column, given) && (column.includes('.') || fields.some(({ path }) => path === column))) return [column]
@@ -17,10 +24,10 @@ export function mapByName(columns: readonly string[], given: BulkFields, base: J
     if (own.length > 0) return [own[0]!.path]
     const shared = fields.filter(field => field.sharedColumns.some(known => foldName(known) === name))
     if (shared.length > 0) {
-      const wanted = shared.filter(({ channel }) => channel !== null && valueAt(base, channel) !== undefined)
+      const wanted = shared.filter(({ channel }) => channel !== null && isUsed(channel))
       return (wanted.length > 0 ? wanted : shared.slice(0, 1)).map(({ path }) => path)
     }
-    return used.map(({ values }) => `${values}.${variableName(column)}`)
+    return templates.map(({ values }) => `${values}.${variableName(column)}`)
   }
   const taken = new Set<string>()
   return Object.fromEntries(

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto'
 import { Refusal, refuse } from '../../domain/errors.js'
+import { canonicalJson } from '../../domain/evidence/canonical-json.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
 import { type BulkFields, batchStateNames, type ExpiredWhile } from '../../domain/send/bulk.js'
@@ -32,9 +34,13 @@ export const expiryReasons: Record<ExpiredWhile, string> = {
 export const batchActs = ['start', 'pause', 'resume', 'cancel'] as const
 export type BatchAct = (typeof batchActs)[number]
 
+/** Identifies the columns and the message of a batch: a person starts the batch that they have seen checked, and no other. */
+export const batchRevision = ({ mapping, base }: Pick<Batch, 'mapping' | 'base'>): string =>
+  hash('sha256', canonicalJson({ mapping: mapping as JsonObject, base }))
+
 /**
  * An act whose effect is there already changes nothing: whoever got no answer may repeat it. `mayAct`: asked in the same transaction, before
- * the batch is locked.
+ * the batch is locked. `revision`: the one that the act is about; a batch that has another is refused.
  */
 export async function actOnBatch(
   pool: Pool,
@@ -42,11 +48,12 @@ export async function actOnBatch(
   id: string,
   act: BatchAct,
   by: By,
-  mayAct?: (db: Queryable) => Promise<boolean>,
+  { mayAct, revision }: { mayAct?: (db: Queryable) => Promise<boolean>; revision?: string | undefined } = {},
 ): Promise<Batch> {
   await transaction(pool, async db => {
     if ((await mayAct?.(db)) === false) return
     const batch = (await lockBatch(db, scope, id)) ?? refuse('batchMissing')
+    if (revision !== undefined && revision !== batchRevision(batch)) refuse('batchRechecked')
     if (await acts[act](db, batch, by)) await log(db, batch, `${act} batch`, by)
   })
   return (await findBatch(pool, scope, id))!

@@ -9,7 +9,7 @@ import { listAccounts } from '../../store/accounts/accounts.js'
 import { type Batch, findBatch } from '../../store/bulk/batches.js'
 import { findMapping } from '../../store/bulk/mappings.js'
 import { lockCopyAge } from '../../store/home-server.js'
-import type { Pool } from '../../store/postgres.js'
+import type { Pool, Queryable } from '../../store/postgres.js'
 import { actOnBatch } from './acts.js'
 import { receiveBatch } from './receive.js'
 import { rejectsFile, resultFile } from './results.js'
@@ -133,11 +133,12 @@ async function receive(
   // Also of a batch that exists: a crash may have come before its start. A person's pause stays.
   if (batch.starts || !(batch.state === 'checking' || (batch.state === 'checked' && batch.good > 0))) return batch
   let isOfCopy = false
-  const started = await actOnBatch(pool, scope, batch.id, 'start', BY, async db => {
+  const mayAct = async (db: Queryable): Promise<boolean> => {
     const copyAgeMs = await lockCopyAge(db)
     isOfCopy = copyAgeMs !== null && Date.now() - Math.min(mtimeMs, ctimeMs) >= copyAgeMs
     return !isOfCopy
-  })
+  }
+  const started = await actOnBatch(pool, scope, batch.id, 'start', BY, { mayAct })
   if (isOfCopy)
     warn(
       { batch: batch.id, file: path },

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { BulkFields } from '../../../src/domain/send/bulk.js'
-import { mapByName, readMapping } from '../../../src/domain/send/bulk-mapping.js'
+import { mapByName, mapToAllByName, readMapping } from '../../../src/domain/send/bulk-mapping.js'
 import { requestMaker } from '../../../src/domain/send/bulk-request.js'
 import { loadBulkFields } from '../../../src/engine/bulk/fields.js'
 
@@ -45,6 +45,13 @@ describe('columns mean by their names', () => {
     })
     expect(mapByName(['valor'], fields, {})).toEqual({ valor: [] })
   })
+})
+
+test('the names of columns can mean members of every channel, and variables of the template of each', () => {
+  const { Nome, Celular, valor } = mapToAllByName(['Nome', 'Celular', 'valor'], fields)
+  expect(Nome).toEqual(['nameTo'])
+  expect(Celular).toEqual(['sms.number', 'whatsapp.number', 'voz.number'])
+  expect(valor).toEqual(fields.templates.map(({ values }) => `${values}.valor`))
 })
 
 describe('a mapping that somebody wrote', () => {

@@ -9,6 +9,7 @@ import { actOnBatch } from '../../../src/engine/bulk/acts.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { saveMapping } from '../../../src/store/bulk/mappings.js'
 import { lockCopyAge } from '../../../src/store/home-server.js'
+import type { Queryable } from '../../../src/store/postgres.js'
 import { runCommand } from '../../support/command.js'
 import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
 import { countWaiting, holdRows } from '../../support/locks.js'
@@ -257,12 +258,13 @@ test('a start that is under way when the copy is noticed is undone', async () =>
   await (await startWorker()).watch!()
   const [{ id }] = (await batches()) as [{ id: string }]
   let holding: Promise<unknown> = Promise.resolve()
-  await actOnBatch(pool, { account, mode: 'live' }, id, 'start', { token: 'folder', address: 'folder' }, async db => {
+  const mayAct = async (db: Queryable): Promise<boolean> => {
     expect(await lockCopyAge(db)).toBeNull()
     holding = hold()
     await expect.poll(() => countWaiting(pool)).toBeGreaterThan(0)
     return true
-  })
+  }
+  await actOnBatch(pool, { account, mode: 'live' }, id, 'start', { token: 'folder', address: 'folder' }, { mayAct })
   await holding
   expect(await batches()).toMatchObject([{ state: 'checking', starts: false }])
 })

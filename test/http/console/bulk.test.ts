@@ -28,6 +28,11 @@ async function settle(): Promise<void> {
   await send()
 }
 
+async function revisionOf(id: string): Promise<{ revision: string }> {
+  const { revision } = (await clients.sender.get(`/bulk/${id}`)).body as { revision: string }
+  return { revision }
+}
+
 const file = 'Nome;E-mail;Celular\nAna;ana@example.com;11987654321\nBia;errado;\n'
 
 test('a sender uploads to its account alone, and an auditor to none', async () => {
@@ -46,10 +51,10 @@ test('a batch is seen by those who may see its account; others get nothing and c
   expect((await clients.stranger.get(`/bulk/${id}`)).status).toBe(404)
   expect((await clients.stranger.get('/bulk')).body).toEqual({ rows: [], cursor: null })
   for (const act of ['start', 'pause', 'resume', 'cancel']) {
-    expect((await clients.stranger.post(`/bulk/${id}/${act}`)).status).toBe(404)
-    expect((await clients.auditor.post(`/bulk/${id}/${act}`)).status).toBe(403)
+    expect((await clients.stranger.post(`/bulk/${id}/${act}`, { revision: '' })).status).toBe(404)
+    expect((await clients.auditor.post(`/bulk/${id}/${act}`, { revision: '' })).status).toBe(403)
   }
-  const body = { mapping: null, base: {}, channels: [] }
+  const body = { mapping: {}, base: {}, channels: [] }
   expect((await clients.stranger.post(`/bulk/${id}/check`, body)).status).toBe(404)
   for (const name of ['rejects', 'result']) expect((await clients.stranger.get(`/bulk/${id}/${name}.csv`)).status).toBe(404)
 })
@@ -61,13 +66,19 @@ test('columns show samples and meanings; the check drops the channels that nobod
     fields: { path: string; channel: string | null }[]
   }
   expect(columns).toEqual([
-    { name: 'Nome', paths: ['nameTo'], sample: ['Ana', 'Bia'] },
-    { name: 'E-mail', paths: ['to'], sample: ['ana@example.com', 'errado'] },
-    { name: 'Celular', paths: ['sms.number'], sample: ['11987654321'] },
+    { name: 'Nome', paths: ['nameTo'], named: ['nameTo'], sample: ['Ana', 'Bia'] },
+    { name: 'E-mail', paths: ['to'], named: ['to'], sample: ['ana@example.com', 'errado'] },
+    {
+      name: 'Celular',
+      paths: ['sms.number'],
+      named: ['sms.number', 'whatsapp.number', 'voz.number'],
+      sample: ['11987654321'],
+    },
   ])
   expect(fields).toContainEqual({ path: 'sms.number', pt: 'Celular', en: 'Mobile number', channel: 'sms' })
   const base = { subject: 'Aviso', content: '<p>Olá {{ nome }}</p>' }
-  expect((await clients.sender.post(`/bulk/${id}/check`, { mapping: null, base, channels: ['email'] })).status).toBe(200)
+  const mapping = Object.fromEntries(columns.map(({ name, paths }) => [name, paths]))
+  expect((await clients.sender.post(`/bulk/${id}/check`, { mapping, base, channels: ['email'] })).status).toBe(200)
   await settle()
   expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({
     state: 'checked',
@@ -76,7 +87,7 @@ test('columns show samples and meanings; the check drops the channels that nobod
     columns: [{}, {}, { paths: [] }],
     errors: [{ line: 3, column: 'E-mail' }],
   })
-  await clients.sender.post(`/bulk/${id}/start`)
+  await clients.sender.post(`/bulk/${id}/start`, await revisionOf(id))
   await settle()
   expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'done', accepted: 1 })
   const { rows } = await pool.query('select actor, action from audit where subject = $1 order by id', [id])
@@ -88,6 +99,29 @@ test('columns show samples and meanings; the check drops the channels that nobod
     [id],
   )
   expect(events[0].token).toMatch(/^console:/)
+})
+
+test('a batch that somebody checked again meanwhile is not started by a person who saw it before', async () => {
+  const { id } = (await (await upload(clients.sender, 'd', file)).json()) as { id: string }
+  const mapping = { Nome: ['nameTo'], 'E-mail': ['to'] }
+  const check = async (client: ConsoleClient, subject: string): Promise<{ revision: string }> => {
+    const body = { mapping, base: { subject, content: '<p>Olá</p>' }, channels: ['email'] }
+    expect((await client.post(`/bulk/${id}/check`, body)).status).toBe(200)
+    await settle()
+    return revisionOf(id)
+  }
+  const seen = await check(clients.sender, 'Aviso')
+  expect(await check(clients.operator, 'Aviso')).toEqual(seen)
+  const other = await check(clients.operator, 'Outro aviso')
+  const refused = await clients.sender.post(`/bulk/${id}/start`, seen)
+  expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining('O lote foi conferido de novo') } })
+  await settle()
+  expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'checked', accepted: 0 })
+  expect((await clients.sender.post(`/bulk/${id}/start`)).status).toBe(400)
+  // Whoever got no answer may repeat it.
+  for (let times = 0; times < 2; times++) expect((await clients.sender.post(`/bulk/${id}/start`, other)).status).toBe(200)
+  await settle()
+  expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'done', accepted: 1 })
 })
 
 test('what is no file is refused', async () => {

@@ -50,6 +50,16 @@ test('a send is accepted as one of the API, once for each key, in the name of th
   expect(event.data.token).toMatch(/^console:[0-9a-f-]{36}$/)
 })
 
+test('a message that was changed after it was accepted is not sent under the same key, and the answer names the accepted one', async () => {
+  const key = randomUUID()
+  const { id } = (await sender.post(`/compose/send?${own}`, { key, request: validSend })).body as { id: string }
+  const changed = { ...validSend, subject: 'Mudado depois que a resposta se perdeu' }
+  const refused = await sender.post(`/compose/send?${own}`, { key, request: changed })
+  expect(refused).toMatchObject({ status: 422, body: { statusCode: 422, accepted: id } })
+  expect((await pool.query('select from notification where subject = $1', [changed.subject])).rowCount).toBe(0)
+  expect((await sender.post(`/compose/send?${own}`, { key: randomUUID(), request: changed })).status).toBe(200)
+})
+
 test('sends spend the budget of the account that the API spends, of the tier of the address they come from', async () => {
   const settings = { 'limit.registered': 3, 'limit.unregistered': 2 }
   const [near, far] = [

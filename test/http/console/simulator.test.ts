@@ -4,7 +4,7 @@ import { firstSend } from '../../../src/channels/first-send.js'
 import type { SimulatedInbox, SimulatedMessage, Simulator } from '../../../src/http/console/simulator/simulator-schema.js'
 import { type ConsoleClient, consoleClient } from '../../support/console.js'
 import { createAccount, gatewayForTest, testKeys } from '../../support/gateway.js'
-import { send } from '../../support/requests.js'
+import { request, send } from '../../support/requests.js'
 import { type Stack, startStack } from '../../support/stack.js'
 
 /** The simulator inside the console: five channels, each as its recipient meets it. */
@@ -87,6 +87,31 @@ test('a sender meets no message of another account, by list or by id', async () 
     expect((await stranger.get(`/simulator/messages/${message!.id}${path}`)).status, path).toBe(404)
   expect((await stranger.post(`/simulator/messages/${message!.id}/actions`, { action: 'reply', text: 'x' })).status).toBe(404)
   expect((await stranger.delete('/simulator/messages')).status).toBe(403)
+})
+
+test('messages of others take no place in the inbox of an account', async () => {
+  const { simulator, gateway, database } = stack
+  const { rows } = await database.pool.query('select account_id from notification where id = $1', [id])
+  const account: string = rows[0].account_id
+  const sender = await consoleClient(database.pool, gateway.url, { email: 'dona@example.com', role: 'sender', account })
+  const headers = { authorization: `Bearer ${simulator.key}` }
+  const body = {
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    to: '5531900000001',
+    type: 'template',
+    template: { name: 'aviso', language: { code: 'pt_BR' }, components: [] },
+    biz_opaque_callback_data: 'de fora',
+  }
+  for (let times = 0; times < 201; times++)
+    expect((await request(`${simulator.url}/v23.0/106540352242922/messages`, { method: 'POST', headers, body })).status).toBe(200)
+  const list = async (client: ConsoleClient, query = '') =>
+    ((await client.get(`/simulator/messages${query}`)).body as SimulatedInbox).messages.map(({ notification }) => notification)
+  expect(await list(sender)).toEqual(Array(5).fill(id))
+  // An operator sees all, up to a limit, or those of the account that the header chooses.
+  expect((await list(operator)).filter(Boolean)).toEqual([])
+  expect(await list(operator, `?account=${account}`)).toEqual(Array(5).fill(id))
+  expect((await stranger.get(`/simulator/messages?account=${account}`)).status).toBe(404)
 })
 
 test('where the simulator is off or away, the console says so', async () => {

@@ -7,10 +7,12 @@ import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
 import { Badge } from '../../parts/badge.js'
 import { Button, IconButton } from '../../parts/button.js'
+import { FormError } from '../../parts/gate.js'
 import { Menu, MenuItem } from '../../parts/menu.js'
-import { ErrorState, Skeleton } from '../../parts/states.js'
+import { ErrorState, messageOf, Skeleton } from '../../parts/states.js'
 import { Table } from '../../parts/table.js'
 import { useToast } from '../../parts/toasts.js'
+import { partWords } from '../../parts/words.js'
 import { Confirm } from './confirm.js'
 import { operators } from './queries.js'
 import { ChangeRole, Invite } from './role-dialogs.js'
@@ -146,6 +148,7 @@ function People({ rows, mayChange }: { rows: readonly Row[]; mayChange: boolean 
 function Invitations({ rows, mayChange }: { rows: Operators['invitations']; mayChange: boolean }) {
   const words = useWords(screenWords)
   const dates = useDates()
+  const { unreachable } = useWords(partWords)
   const client = useQueryClient()
   const cancel = useMutation({
     mutationFn: (email: string) => api.delete(`/operators/invitations?email=${encodeURIComponent(email)}`),
@@ -154,6 +157,7 @@ function Invitations({ rows, mayChange }: { rows: Operators['invitations']; mayC
   return (
     <section className="flex flex-col gap-2">
       <h2 className="font-semibold">{words.invitations}</h2>
+      <FormError message={cancel.error === null ? null : messageOf(cancel.error, unreachable)} />
       <Table
         label={words.invitations}
         rows={rows}

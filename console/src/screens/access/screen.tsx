@@ -51,7 +51,7 @@ export function AccessScreen() {
       <Tabs
         label={words.title}
         tabs={tabs}
-        value={tabs.some(({ value }) => value === tab) ? tab : (tabs[0]?.value ?? '')}
+        value={tab}
         onChoose={value => void navigate({ search: previous => ({ ...previous, tab: value }), replace: true })}
       />
     </Page>

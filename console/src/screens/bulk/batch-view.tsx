@@ -1,8 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Ban, Download, Pause, Play, Send } from 'lucide-react'
 import { useState } from 'react'
-import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
+import type { BatchDetail, StartBody } from '../../../../src/http/console/sending/bulk-schema.js'
+import type { ComposeForm } from '../../../../src/http/console/sending/compose-schema.js'
 import { api, apiUrl } from '../../api/client.js'
+import { composeForm } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
 import { useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
@@ -10,11 +12,12 @@ import { Button, buttonClass } from '../../parts/button.js'
 import { Dialog } from '../../parts/dialog.js'
 import { FormError } from '../../parts/gate.js'
 import { Card } from '../../parts/page.js'
-import { messageOf } from '../../parts/states.js'
+import { messageOf, Skeleton } from '../../parts/states.js'
 import { Table } from '../../parts/table.js'
 import { useToast } from '../../parts/toasts.js'
 import { partWords } from '../../parts/words.js'
 import { BatchForm } from './batch-form.js'
+import { type BulkDraft, draftOf, isSameDraft } from './draft.js'
 import { Progress } from './progress.js'
 import { words as screenWords } from './words.js'
 
@@ -26,38 +29,62 @@ export function BatchView({ batch }: { batch: BatchDetail }) {
   const { operator } = useInstallation()
   const mayChange = operator.role !== 'auditor'
   const isDraft = batch.startedAt === null && (batch.state === 'checking' || batch.state === 'checked')
+  const isEdited = isDraft && mayChange
   // Until there is a message, every line lacks one: that is no error of the file.
-  const isFresh = isDraft && Object.keys(batch.base).length === 0
-  if (isFresh && mayChange)
-    return (
-      <>
-        <BatchForm batch={batch} />
-        <Acts batch={{ ...batch, rejected: 0 }} />
-      </>
-    )
+  const isFresh = isEdited && Object.keys(batch.base).length === 0
+  const { data } = useQuery({ ...composeForm({ account: batch.account, mode: batch.mode }), enabled: isEdited })
+  const form = data === undefined ? null : withoutRecipients(data)
+  // `from`: the form before the first change. null: the form shows the batch as it was last checked, by this person or another.
+  const [edit, setEdit] = useState<{ from: BulkDraft; draft: BulkDraft } | null>(null)
+  const stored = form === null ? null : draftOf(batch, form)
+  const isSame = (one: BulkDraft, other: BulkDraft): boolean => isSameDraft(one, other, form!)
+  // A change that was taken back is none: it must not hide the message that another person checked meanwhile.
+  const isKept = edit !== null && stored !== null && (!isSame(edit.draft, edit.from) || isSame(edit.from, stored))
+  const draft = isKept ? edit.draft : stored
+  const mustCheck = draft !== null && !isSame(draft, stored!)
   return (
     <>
-      <Progress batch={batch} />
+      {!isFresh && <Progress batch={batch} />}
       {batch.expiredWhile !== null && (
         <p className="rounded-lg bg-warn-soft px-3 py-2 text-warn">{words.expired[batch.expiredWhile]}</p>
       )}
-      {mayChange ? <Acts batch={batch} /> : <p className="rounded-lg bg-sunken px-3 py-2 text-muted">{words.readOnly}</p>}
-      <Errors batch={batch} />
-      {isDraft && mayChange && <BatchForm batch={batch} />}
+      {mayChange && !isFresh && <Acts batch={batch} mustCheck={mustCheck} />}
+      {!mayChange && <p className="rounded-lg bg-sunken px-3 py-2 text-muted">{words.readOnly}</p>}
+      {!isFresh && <Errors batch={batch} />}
+      {isEdited && draft === null && <Skeleton />}
+      {isEdited && draft !== null && (
+        <BatchForm
+          batch={batch}
+          form={form!}
+          draft={draft}
+          onChange={changed => setEdit({ from: isKept ? edit.from : stored!, draft: changed })}
+          onChecked={checked => setEdit(now => (now?.draft === checked ? null : now))}
+        />
+      )}
+      {isFresh && <Acts batch={{ ...batch, rejected: 0 }} mustCheck={mustCheck} />}
     </>
   )
 }
 
-function Acts({ batch }: { batch: BatchDetail }) {
+/** The recipients come from the columns of the file, line by line. */
+const withoutRecipients = (form: ComposeForm): ComposeForm => ({
+  ...form,
+  channels: form.channels.map(channel => ({ ...channel, fields: channel.fields.filter(({ required }) => required !== true) })),
+})
+
+/** `mustCheck`: the form shows another message than the one that would be sent. */
+function Acts({ batch, mustCheck }: { batch: BatchDetail; mustCheck: boolean }) {
   const words = useWords(screenWords)
   const { unreachable } = useWords(partWords)
   const dates = useDates()
   const toast = useToast()
   const queries = useQueryClient()
   const [asking, setAsking] = useState<'start' | 'cancel' | null>(null)
+  // From the moment of the question on: a colleague may check other columns or another message meanwhile.
+  const [revision, setRevision] = useState('')
   const told = { start: words.started, pause: words.paused, resume: words.resumed, cancel: words.cancelled }
   const act = useMutation({
-    mutationFn: (name: Act) => api.post(`/bulk/${batch.id}/${name}`),
+    mutationFn: (name: Act) => api.post(`/bulk/${batch.id}/${name}`, name === 'start' ? ({ revision } satisfies StartBody) : {}),
     onSuccess: (_, name) => toast(told[name]),
     onSettled: () => {
       setAsking(null)
@@ -70,7 +97,15 @@ function Acts({ batch }: { batch: BatchDetail }) {
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap gap-2">
         {state === 'checked' && good > 0 && (
-          <Button look="primary" icon={<Send size={17} aria-hidden="true" />} onClick={() => setAsking('start')}>
+          <Button
+            look="primary"
+            icon={<Send size={17} aria-hidden="true" />}
+            disabled={mustCheck}
+            onClick={() => {
+              setRevision(batch.revision)
+              setAsking('start')
+            }}
+          >
             {words.startLines(dates.number(good))}
           </Button>
         )}
@@ -107,6 +142,11 @@ function Acts({ batch }: { batch: BatchDetail }) {
           </Button>
         )}
       </div>
+      {mustCheck && state === 'checked' && good > 0 && (
+        <p role="status" className="rounded-lg bg-warn-soft px-3 py-2 text-warn">
+          {words.mustCheck}
+        </p>
+      )}
       <FormError message={act.error === null ? null : messageOf(act.error, unreachable)} />
       <Dialog
         open={asking !== null}

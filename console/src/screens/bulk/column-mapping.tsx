@@ -3,9 +3,8 @@ import { useInstallation } from '../../app/installation.js'
 import { useLanguage, useWords } from '../../app/language.js'
 import { Select } from '../../parts/field.js'
 import { Card } from '../../parts/page.js'
+import type { Mapping } from './mapping.js'
 import { words as screenWords } from './words.js'
-
-export type Mapping = Record<string, string[]>
 
 /** Each column with some of its values, and the field that it fills in. */
 export function ColumnMapping({
@@ -17,13 +16,12 @@ export function ColumnMapping({
   batch: BatchDetail
   /** Those that the message goes by: fields of others are not offered, unless a column has one. */
   channels: readonly string[]
-  mapping: Mapping | null
+  mapping: Mapping
   onChange(mapping: Mapping): void
 }) {
   const words = useWords(screenWords)
   const language = useLanguage()
   const { channels: known } = useInstallation()
-  const current: Mapping = mapping ?? Object.fromEntries(batch.columns.map(({ name, paths }) => [name, paths]))
   const labelOf = (path: string): string => {
     const field = batch.fields.find(found => found.path === path)
     if (field === undefined) return path
@@ -36,7 +34,7 @@ export function ColumnMapping({
       <p className="px-4 pt-3 text-muted">{words.columnsAbout}</p>
       <ul className="flex flex-col">
         {batch.columns.map(({ name, sample }) => {
-          const paths = current[name] ?? []
+          const paths = mapping[name] ?? []
           const value = paths.join(' ')
           const choices = [...new Set([...offered, ...(paths.length === 1 ? paths : [])])]
           return (
@@ -54,7 +52,7 @@ export function ColumnMapping({
                   ...(paths.length > 1 ? [{ value, label: paths.map(labelOf).join(' + ') }] : []),
                   ...choices.map(path => ({ value: path, label: labelOf(path) })),
                 ]}
-                onChoose={chosen => onChange({ ...current, [name]: chosen === '' ? [] : chosen.split(' ') })}
+                onChoose={chosen => onChange({ ...mapping, [name]: chosen === '' ? [] : chosen.split(' ') })}
               />
             </li>
           )

@@ -71,6 +71,23 @@ function toMarkup(content: string): string {
     .join('\n')
 }
 
+/** The text that a person typed, if this is the markup of a text; any other markup stays as it is. */
+export function toText(markup: string): string {
+  const text = markup
+    .split('\n')
+    .map(paragraph =>
+      paragraph
+        .replace(/^<p>/, '')
+        .replace(/<\/p>$/, '')
+        .replaceAll('<br>', '\n'),
+    )
+    .join('\n\n')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+  return toMarkup(text) === markup ? text : markup
+}
+
 /** The field that a refusal names, the longest path first; null: it names none of the form. */
 export function fieldOf(message: string, paths: readonly string[]): string | null {
   const longestFirst = [...paths].sort((one, other) => other.length - one.length)

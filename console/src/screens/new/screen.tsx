@@ -1,13 +1,13 @@
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { PenLine, Send } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import type { ComposeForm, Preview, SendBody, Sent } from '../../../../src/http/console/sending/compose-schema.js'
-import { api, withQuery } from '../../api/client.js'
+import type { ComposeForm, OtherSent, Preview, SendBody, Sent } from '../../../../src/http/console/sending/compose-schema.js'
+import { ApiError, api, withQuery } from '../../api/client.js'
 import { composeForm } from '../../api/queries.js'
 import { type OneAccount, useInstallation, useOneAccount } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
-import { Button } from '../../parts/button.js'
+import { Button, buttonClass } from '../../parts/button.js'
 import { Dialog } from '../../parts/dialog.js'
 import { TextField } from '../../parts/field.js'
 import { FormError } from '../../parts/gate.js'
@@ -59,12 +59,12 @@ function Composer({ form, scope }: { form: ComposeForm; scope: OneAccount }) {
   const toast = useToast()
   const [draft, setDraft] = useState<Draft>({ values: {}, channels: [form.channels[0]!.channel], attachments: [] })
   // One key for one message: whatever happens to the answer, nobody gets it twice.
-  const [key] = useState(() => crypto.randomUUID())
+  const [key, setKey] = useState(newKey)
   const [asking, setAsking] = useState(false)
   const request = toRequest(draft, form)
   const preview = usePreview(scope, request)
   const send = useMutation({
-    mutationFn: () => {
+    mutationFn: (key: string) => {
       const attachments = draft.attachments.map(({ name, base64 }) => ({ name, base64 }))
       const whole = attachments.length === 0 ? request : { ...request, attachments }
       return api.post<Sent>(withQuery('/compose/send', { ...scope }), { key, request: whole } satisfies SendBody)
@@ -75,7 +75,8 @@ function Composer({ form, scope }: { form: ComposeForm; scope: OneAccount }) {
     },
     onSettled: () => setAsking(false),
   })
-  const refusal = send.error === null ? null : messageOf(send.error, unreachable)
+  const accepted = acceptedOf(send.error)
+  const refusal = send.error === null || accepted !== null ? null : messageOf(send.error, unreachable)
   const at = refusal === null ? null : fieldOf(refusal, pathsOf(form, draft))
   const state: FieldState = {
     valueOf: path => draft.values[path] ?? '',
@@ -126,6 +127,27 @@ function Composer({ form, scope }: { form: ComposeForm; scope: OneAccount }) {
           ))}
         </Card>
         <FormError message={at === null ? refusal : null} />
+        {accepted !== null && (
+          <div role="alert" className="flex flex-col gap-2 rounded-lg bg-warn-soft px-3 py-2">
+            <p className="text-warn">{words.firstAccepted}</p>
+            <div className="flex flex-wrap gap-2">
+              <Link to="/notifications/$id" params={{ id: accepted }} className={buttonClass('plain', 'small')}>
+                {words.openFirst}
+              </Link>
+              <Button
+                size="small"
+                busy={send.isPending}
+                onClick={() => {
+                  const next = newKey()
+                  setKey(next)
+                  send.mutate(next)
+                }}
+              >
+                {words.sendThisToo}
+              </Button>
+            </div>
+          </div>
+        )}
         {operator.role === 'auditor' ? (
           <p className="rounded-lg bg-sunken px-3 py-2 text-muted">{words.readOnly}</p>
         ) : (
@@ -159,7 +181,7 @@ function Composer({ form, scope }: { form: ComposeForm; scope: OneAccount }) {
         actions={
           <>
             <Button onClick={() => setAsking(false)}>{words.cancel}</Button>
-            <Button look="primary" busy={send.isPending} onClick={() => send.mutate()}>
+            <Button look="primary" busy={send.isPending} onClick={() => send.mutate(key)}>
               {words.send}
             </Button>
           </>
@@ -168,6 +190,12 @@ function Composer({ form, scope }: { form: ComposeForm; scope: OneAccount }) {
     </form>
   )
 }
+
+/** The notification that the key was used for before the message was changed; null: the send was not refused for that. */
+const acceptedOf = (error: Error | null): string | null =>
+  error instanceof ApiError && error.status === 422 ? ((error.answer as OtherSent | null)?.accepted ?? null) : null
+
+const newKey = (): string => crypto.randomUUID()
 
 const isEmpty = ({ values }: Draft): boolean => CORE.every(path => (values[path] ?? '') === '')
 

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import type { NotificationRow } from '../../../../src/http/console/notifications/notifications-schema.js'
 import { apiUrl } from '../../api/client.js'
 import { notifications } from '../../api/queries.js'
-import { useDates } from '../../app/dates.js'
+import { fieldDay, useDates } from '../../app/dates.js'
 import { useInstallation, useScope } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
 import { Badge } from '../../parts/badge.js'
@@ -220,14 +220,14 @@ function Filters() {
         className={folded}
         label={words.from}
         type="date"
-        value={day(filters.from)}
+        value={day(filters.from, 'start')}
         onChange={event => choose({ from: event.target.value })}
       />
       <TextField
         className={folded}
         label={words.to}
         type="date"
-        value={day(filters.to)}
+        value={day(filters.to, 'end')}
         onChange={event => choose({ to: event.target.value })}
       />
       {Object.keys(filters).length > 0 && (
@@ -247,8 +247,11 @@ function Filters() {
 const otherStatus = (status: string | undefined) =>
   status === undefined || (STATUSES as readonly string[]).includes(status) ? [] : [{ value: status, label: status }]
 
-/** The overview links to single hours; the field shows their day. */
-const day = (text: string | undefined): string => text?.slice(0, 10) ?? ''
+/** The overview links to single hours; the field shows their day. An end is the first moment after them. */
+function day(text: string | undefined, bound: 'start' | 'end'): string {
+  const at = text?.includes('T') ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? (text?.slice(0, 10) ?? '') : fieldDay(bound === 'end' ? at - 1 : at)
+}
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
   const words = useWords(screenWords)

@@ -52,6 +52,7 @@ export function ProfileScreen() {
 
 function Sessions({ sessions }: { sessions: Me['sessions'] }) {
   const words = useWords(screenWords)
+  const { unreachable } = useWords(partWords)
   const dates = useDates()
   const client = useQueryClient()
   const toast = useToast()
@@ -61,33 +62,36 @@ function Sessions({ sessions }: { sessions: Me['sessions'] }) {
     onSettled: () => client.invalidateQueries({ queryKey: me.queryKey }),
   })
   return (
-    <Table
-      label={words.sessions}
-      rows={sessions}
-      keyOf={session => session.id}
-      empty={null}
-      columns={[
-        {
-          name: 'agent',
-          head: words.device,
-          cell: ({ agent }) => <span className="line-clamp-2 break-all">{browserOf(agent)}</span>,
-        },
-        { name: 'address', head: words.address, wideOnly: true, cell: ({ address }) => address },
-        { name: 'seen', head: words.seen, cell: ({ seenAt }) => dates.short(seenAt) },
-        {
-          name: 'end',
-          head: <span className="sr-only">{words.end}</span>,
-          cell: ({ id, current }) =>
-            current ? (
-              <Badge tone="good">{words.current}</Badge>
-            ) : (
-              <Button size="small" look="danger" busy={end.isPending && end.variables === id} onClick={() => end.mutate(id)}>
-                {words.end}
-              </Button>
-            ),
-        },
-      ]}
-    />
+    <>
+      <FormError message={end.error === null ? null : messageOf(end.error, unreachable)} />
+      <Table
+        label={words.sessions}
+        rows={sessions}
+        keyOf={session => session.id}
+        empty={null}
+        columns={[
+          {
+            name: 'agent',
+            head: words.device,
+            cell: ({ agent }) => <span className="line-clamp-2 break-all">{browserOf(agent)}</span>,
+          },
+          { name: 'address', head: words.address, wideOnly: true, cell: ({ address }) => address },
+          { name: 'seen', head: words.seen, cell: ({ seenAt }) => dates.short(seenAt) },
+          {
+            name: 'end',
+            head: <span className="sr-only">{words.end}</span>,
+            cell: ({ id, current }) =>
+              current ? (
+                <Badge tone="good">{words.current}</Badge>
+              ) : (
+                <Button size="small" look="danger" busy={end.isPending && end.variables === id} onClick={() => end.mutate(id)}>
+                  {words.end}
+                </Button>
+              ),
+          },
+        ]}
+      />
+    </>
   )
 }
 

@@ -50,14 +50,17 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
   const { operator } = useInstallation()
   const client = useQueryClient()
   const toast = useToast()
-  const [steps, setSteps] = useState<readonly SequenceStepWire[]>(stored.steps)
-  const isChanged = JSON.stringify(steps) !== JSON.stringify(stored.steps)
+  // null: as it is stored, also when somebody else changes that.
+  const [changed, setChanged] = useState<readonly SequenceStepWire[] | null>(null)
+  const steps = changed ?? stored.steps
+  const isStored = (some: readonly SequenceStepWire[]): boolean => JSON.stringify(some) === JSON.stringify(stored.steps)
+  const isChanged = !isStored(steps)
   const canEdit = operator.role !== 'auditor'
   const save = useMutation({
     mutationFn: () => api.put<Sequence>(withQuery('/sequence', { ...scope }), { steps: [...steps] } satisfies SetSequence),
     onSuccess: saved => {
       client.setQueryData(sequenceQuery(scope).queryKey, saved)
-      setSteps(saved.steps)
+      setChanged(null)
       toast(words.saved)
     },
   })
@@ -69,7 +72,7 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
             steps={steps}
             conditions={stored.conditions}
             maxWaitMinutes={stored.maxWaitMinutes}
-            onChange={canEdit ? setSteps : null}
+            onChange={canEdit ? next => setChanged(isStored(next) ? null : next) : null}
           />
           <FormError message={save.error === null ? null : messageOf(save.error, unreachable)} />
           {canEdit && (
@@ -78,7 +81,7 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
                 {words.save}
               </Button>
               {isChanged && (
-                <Button look="quiet" onClick={() => setSteps(stored.steps)}>
+                <Button look="quiet" onClick={() => setChanged(null)}>
                   {words.discard}
                 </Button>
               )}

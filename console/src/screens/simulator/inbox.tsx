@@ -5,7 +5,7 @@ import { useState } from 'react'
 import type { InboxMessage } from '../../../../src/http/console/simulator/simulator-schema.js'
 import { simulatorInbox } from '../../api/queries.js'
 import { useDates } from '../../app/dates.js'
-import { useInstallation } from '../../app/installation.js'
+import { useInstallation, useScope } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
 import { Button } from '../../parts/button.js'
 import { ChannelIcon } from '../../parts/channel.js'
@@ -19,13 +19,14 @@ import { words as screenWords } from './words.js'
 export function InboxTab() {
   const words = useWords(screenWords)
   const { message, to, channel, notification } = useSearch({ from: '/shell/simulator' })
-  const query = {
+  const { account } = useScope()
+  const filters = {
     ...(to === undefined ? {} : { to }),
     ...(channel === undefined ? {} : { channel }),
     ...(notification === undefined ? {} : { notification }),
   }
-  const { data, error, refetch } = useQuery(simulatorInbox(query))
-  const isFiltered = Object.keys(query).length > 0
+  const { data, error, refetch } = useQuery(simulatorInbox({ ...filters, ...(account === undefined ? {} : { account }) }))
+  const isFiltered = Object.keys(filters).length > 0
   if (error !== null) return <ErrorState error={error} onRetry={refetch} />
   return (
     <div className="grid items-start gap-4 lg:grid-cols-[20rem_minmax(0,1fr)]">

@@ -35,7 +35,7 @@ interface EditorProps {
   /** The content of an earlier version, to be saved as the next one. */
   restored?: string | null
   scope: OneAccount
-  onSaved(saved: TemplateDetail): void
+  onSaved?(saved: TemplateDetail): void
 }
 
 interface Draft {
@@ -54,15 +54,11 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
   const { channels } = useInstallation()
   const client = useQueryClient()
   const toast = useToast()
-  const [draft, setDraft] = useState<Draft>(() => ({
-    name: known?.name ?? '',
-    channel: firstChannel,
-    externalId: known?.externalId ?? '',
-    content: restored ?? known?.content ?? '',
-    shared: known?.shared ?? false,
-    active: known?.active ?? true,
-    metadata: known?.metadata ?? {},
-  }))
+  const [base, setBase] = useState(known)
+  const [draft, setDraft] = useState(() => {
+    const first = draftOf(known, firstChannel)
+    return restored === null ? first : { ...first, content: restored }
+  })
   const [samples, setSamples] = useState<Readonly<Record<string, string>>>({})
   const [declared, setDeclared] = useState<readonly Variable[]>(known?.variables ?? [])
   const set = (changes: Partial<Draft>): void => setDraft(all => ({ ...all, ...changes }))
@@ -73,10 +69,18 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
     ...declared,
     ...used.filter(name => !declared.some(variable => variable.name === name)).map(name => ({ name, required: true })),
   ]
-  const changes = changesOf(known, draft, variables)
+  // Of this person alone: a change of another person, saved meanwhile, stays.
+  const changes = changesOf(base, draft, variables)
+  const load = (newer: TemplateDetail): void => {
+    setBase(newer)
+    setDraft(draftOf(newer, firstChannel))
+    setDeclared(newer.variables)
+  }
+  const newer = known !== null && base !== null && known.updatedAt > base.updatedAt ? known : null
+  if (newer !== null && Object.keys(changes).length === 0) load(newer)
   const readOnly = known !== null && !known.editable
   const save = useMutation({
-    mutationFn: () =>
+    mutationFn: (_sent: Draft) =>
       known === null
         ? api.post<TemplateDetail>(withQuery('/templates', { ...scope }), {
             name: draft.name,
@@ -88,11 +92,15 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
             metadata: draft.metadata,
           } satisfies NewTemplate)
         : api.put<TemplateDetail>(withQuery(`/templates/${known.id}`, { ...scope }), changes),
-    onSuccess: saved => {
+    onSuccess: (saved, sent) => {
+      setBase(saved)
+      // A person may go on writing meanwhile.
+      setDraft(now => (now === sent ? draftOf(saved, firstChannel) : now))
+      setDeclared(saved.variables)
       client.setQueryData(templateQuery(saved.id, scope).queryKey, saved)
       void client.invalidateQueries({ queryKey: ['fixed', 'templates'] })
       toast(words.saved)
-      onSaved(saved)
+      onSaved?.(saved)
     },
   })
   const makesVersion = known !== null && (changes.content !== undefined || changes.variables !== undefined)
@@ -103,7 +111,7 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
           className="flex flex-col gap-4"
           onSubmit={event => {
             event.preventDefault()
-            save.mutate()
+            save.mutate(draft)
           }}
         >
           {readOnly && <p className="rounded-lg bg-sunken px-3 py-2 text-muted">{words.readOnly}</p>}
@@ -165,6 +173,14 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
             <Check label={words.share} checked={draft.shared} onChange={shared => set({ shared })} />
             {known !== null && <Check label={words.activeSwitch} checked={draft.active} onChange={active => set({ active })} />}
           </fieldset>
+          {newer !== null && (
+            <div role="status" className="flex flex-col items-start gap-2 rounded-lg bg-warn-soft px-3 py-2">
+              <p className="text-warn">{words.newer}</p>
+              <Button size="small" onClick={() => load(newer)}>
+                {words.loadNewer}
+              </Button>
+            </div>
+          )}
           <FormError message={save.error === null ? null : messageOf(save.error, unreachable)} />
           {!readOnly && (
             <Button
@@ -183,6 +199,16 @@ export function TemplateEditor({ known, firstChannel, restored = null, scope, on
     </div>
   )
 }
+
+const draftOf = (known: TemplateDetail | null, firstChannel: string): Draft => ({
+  name: known?.name ?? '',
+  channel: firstChannel,
+  externalId: known?.externalId ?? '',
+  content: known?.content ?? '',
+  shared: known?.shared ?? false,
+  active: known?.active ?? true,
+  metadata: known?.metadata ?? {},
+})
 
 /** Only what differs is sent: a change of the name makes no version. */
 function changesOf(known: TemplateDetail | null, draft: Draft, variables: readonly Variable[]): EditedTemplate {

@@ -11,6 +11,12 @@ import { TemplateEditor } from './editor.js'
 import { Versions } from './versions.js'
 import { words as screenWords } from './words.js'
 
+/** The content of an earlier version. `count`: of the times that somebody asked for one. */
+interface Restored {
+  content: string
+  count: number
+}
+
 /** One template, or a new one. */
 export function TemplatePage({ id }: { id: string }) {
   const words = useWords(screenWords)
@@ -18,7 +24,7 @@ export function TemplatePage({ id }: { id: string }) {
   const { tab } = useSearch({ from: '/shell/templates' })
   const { channels } = useInstallation()
   const navigate = useNavigate({ from: '/templates' })
-  const [restored, setRestored] = useState<string | null>(null)
+  const [restored, setRestored] = useState<Restored | null>(null)
   const isNew = id === 'new'
   const { data, error, refetch } = useQuery({ ...template(id, scope), enabled: !isNew })
   const open = (next: string) =>
@@ -54,14 +60,14 @@ export function TemplatePage({ id }: { id: string }) {
             {
               value: 'edit',
               label: words.edit,
+              keep: true,
               content: (
                 <TemplateEditor
-                  key={`${data.version} ${data.updatedAt} ${restored ?? ''}`}
+                  key={restored?.count ?? 0}
                   known={data}
                   firstChannel={data.channel}
-                  restored={restored}
+                  restored={restored?.content ?? null}
                   scope={scope}
-                  onSaved={() => setRestored(null)}
                 />
               ),
             },
@@ -73,7 +79,7 @@ export function TemplatePage({ id }: { id: string }) {
                   known={data}
                   scope={scope}
                   onRestore={content => {
-                    setRestored(content)
+                    setRestored(last => ({ content, count: (last?.count ?? 0) + 1 }))
                     void open('edit')
                   }}
                 />

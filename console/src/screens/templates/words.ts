@@ -41,6 +41,8 @@ export const words = defineWords(
     save: 'Salvar',
     saveVersion: (version: number) => `Salvar como versão ${version}`,
     saved: 'Template salvo.',
+    newer: 'Outra pessoa mudou este template enquanto você escrevia. O seu texto continua aqui e, salvo, toma o lugar do dela.',
+    loadNewer: 'Descartar o meu e ver o dela',
     discard: 'Desfazer',
     preview: 'Como fica',
     previewFrame: 'O template preenchido',
@@ -98,6 +100,9 @@ export const words = defineWords(
     save: 'Save',
     saveVersion: (version: number) => `Save as version ${version}`,
     saved: 'Template saved.',
+    newer:
+      'Somebody else changed this template while you were writing. Your text is still here and, once saved, takes the place of theirs.',
+    loadNewer: 'Discard mine and see theirs',
     discard: 'Undo',
     preview: 'How it looks',
     previewFrame: 'The filled-in template',

@@ -46,11 +46,15 @@ export const batchDetail = Type.Object({
   /** The data of its lines were deleted. */
   erased: Type.Boolean(),
   base,
+  /** Of the columns and the message. */
+  revision: text,
   columns: list(
     Type.Object({
       name: text,
       /** The members of the send request that it fills in. */
       paths: list(text),
+      /** Those that its name can mean, in a message that goes by every channel. */
+      named: list(text),
       /** The values of the column in the first lines. */
       sample: list(text),
     }),
@@ -62,9 +66,13 @@ export const batchDetail = Type.Object({
 export type BatchDetail = Static<typeof batchDetail>
 
 export const checkBody = Type.Object({
-  mapping: orNull(Type.Unsafe<Record<string, string[]>>({ type: 'object', additionalProperties: true })),
+  mapping: Type.Unsafe<Record<string, string[]>>({ type: 'object', additionalProperties: true }),
   base,
   /** Those that the message goes by: columns fill in no member of another. */
   channels: list(text),
 })
 export type CheckBody = Static<typeof checkBody>
+
+/** The batch that the person has seen checked. */
+export const startBody = Type.Object({ revision: text })
+export type StartBody = Static<typeof startBody>

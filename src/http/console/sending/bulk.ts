@@ -4,8 +4,8 @@ import { refuse } from '../../../domain/errors.js'
 import { readId } from '../../../domain/id.js'
 import type { JsonObject } from '../../../domain/notification.js'
 import type { Mapping } from '../../../domain/send/bulk.js'
-import { mapByName } from '../../../domain/send/bulk-mapping.js'
-import { actOnBatch, type By, batchActs, recheckBatch } from '../../../engine/bulk/acts.js'
+import { mapToAllByName } from '../../../domain/send/bulk-mapping.js'
+import { actOnBatch, type By, batchActs, batchRevision, recheckBatch } from '../../../engine/bulk/acts.js'
 import { receiveBatch } from '../../../engine/bulk/receive.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import { type Batch, findBatch, listBatches } from '../../../store/bulk/batches.js'
@@ -27,6 +27,8 @@ import {
   batchesQuery,
   type CheckBody,
   checkBody,
+  type StartBody,
+  startBody,
   type Uploaded,
   type UploadQuery,
   uploaded,
@@ -99,13 +101,16 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
         readLinesAfter(pool, batch.id, 0, SAMPLES),
         listRefused(pool, batch.id, 0, SHOWN_ERRORS),
       ])
+      const named = mapToAllByName(batch.columns, bulk.fields)
       return {
         ...toRow(batch, accountName),
         erased: batch.erasedAt !== null,
         base: { ...batch.base },
+        revision: batchRevision(batch),
         columns: batch.columns.map((name, place) => ({
           name,
           paths: [...(batch.mapping[name] ?? [])],
+          named: [...(named[name] ?? [])],
           sample: lines.map(({ cells }) => cells[place] ?? '').filter(cell => cell !== ''),
         })),
         errors: errors.map(({ line, column, error }) => ({ line, column, message: error })),
@@ -134,17 +139,21 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
     async request => {
       const { batch } = await seenBatch(request)
       const base = request.body.base as JsonObject
-      const mapping = withChannels(request.body.mapping ?? mapByName(batch.columns, bulk.fields, base), request.body.channels)
+      const mapping = withChannels(request.body.mapping, request.body.channels)
       await recheckBatch({ pool, fields: bulk.fields }, batch, batch.id, { mapping, base }, byOf(request))
       return { done: true as const }
     },
   )
   for (const act of batchActs)
-    app.post<ById>(`/console/api/bulk/:id/${act}`, route(senders, { response: { 200: done } }), async request => {
-      const { batch } = await seenBatch(request)
-      await actOnBatch(pool, batch, batch.id, act, byOf(request))
-      return { done: true as const }
-    })
+    app.post<ById & { Body: Partial<StartBody> }>(
+      `/console/api/bulk/:id/${act}`,
+      route(senders, { ...(act === 'start' ? { body: startBody } : {}), response: { 200: done } }),
+      async request => {
+        const { batch } = await seenBatch(request)
+        await actOnBatch(pool, batch, batch.id, act, byOf(request), { revision: request.body?.revision })
+        return { done: true as const }
+      },
+    )
 
   const download = { ...route(everyone), exposeHeadRoute: false }
   app.get<ById>('/console/api/bulk/:id/rejects.csv', download, async (request, reply) =>

@@ -43,6 +43,9 @@ export const sendBody = Type.Object({
 export type SendBody = Static<typeof sendBody>
 export const sentSchema = Type.Object({ id: text })
 export type Sent = Static<typeof sentSchema>
+/** The key was used for another message: this one is not sent, and `accepted` is the notification of the other one. */
+export const otherSentSchema = Type.Object({ statusCode: count, message: text, error: text, accepted: Type.Optional(text) })
+export type OtherSent = Static<typeof otherSentSchema>
 
 const message = Type.Union([
   Type.Object({ kind: Type.Literal('mail'), from: text, fromName: text, subject: text, html: text }),

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { channelModules, moduleOf } from '../../../channels/registry.js'
 import { parseRange } from '../../../domain/access/address-range.js'
 import type { Clock } from '../../../domain/clock.js'
@@ -12,7 +12,9 @@ import type { Budgets } from '../../../engine/access/budgets.js'
 import { type PreviewParts, previewSend } from '../../../engine/console/preview.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import { findRules, listRanges } from '../../../store/accounts/accounts.js'
+import { findKeyUse } from '../../../store/notification/notifications.js'
 import { spendRequest } from '../../auth.js'
+import { errorBody, httpStatusOf } from '../../errors.js'
 import { nameOfCondition } from '../../gw/condition-wire.js'
 import type { SendReader } from '../../gw/send-reader.js'
 import type { Contracts } from '../notifications/notification-search.js'
@@ -20,6 +22,8 @@ import { accountOf, clientOf, everyone, route, type SessionOptions, senders } fr
 import {
   type ComposeForm,
   composeForm,
+  type OtherSent,
+  otherSentSchema,
   type Preview,
   type PreviewBody,
   previewBody,
@@ -106,10 +110,10 @@ export function addCompose(app: FastifyInstance, options: ComposeOptions & Sessi
   app.post<{ Querystring: AccountQuery; Body: SendBody }>(
     '/console/api/compose/send',
     {
-      ...route(senders, { querystring: accountQuery, body: sendBody, response: { 200: sentSchema } }),
+      ...route(senders, { querystring: accountQuery, body: sendBody, response: { 200: sentSchema, 422: otherSentSchema } }),
       bodyLimit: send.maxBodyBytes,
     },
-    async (request, reply): Promise<Sent> => {
+    async (request, reply): Promise<Sent | FastifyReply> => {
       const { operator, body } = request
       const scope = await accountOf(pool, request)
       const { address } = clientOf(request, options)
@@ -126,8 +130,16 @@ export function addCompose(app: FastifyInstance, options: ComposeOptions & Sessi
         return { ...scope, token: `console:${operator.id}`, actor: actorOf(operator), address, rules }
       }
       const idempotency = { key: `console-${body.key}`, bodySha256: bodySha256! }
-      const { id } = await send.accept({ request: asked, sender: await readSender(), idempotency, readSender })
-      return { id }
+      try {
+        const { id } = await send.accept({ request: asked, sender: await readSender(), idempotency, readSender })
+        return { id }
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.code !== 'keyReused') throw error
+        // The answer to the first message was lost, and the person changed the message before sending it again.
+        const use = (await findKeyUse(pool, scope, idempotency.key)) ?? refuse('keyReused')
+        const status = httpStatusOf[error.kind]
+        return reply.code(status).send({ ...errorBody(status, error.message), accepted: use.notification } satisfies OtherSent)
+      }
     },
   )
 }

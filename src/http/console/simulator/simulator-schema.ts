@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { count, list, moment, one, orNull, text } from '../wire.js'
+import { count, list, moment, one, orNull, scopeQuery, text } from '../wire.js'
 
 const tone = one(['good', 'bad', 'warn', 'quiet'])
 const faultValue = Type.Unsafe<boolean | number>({ type: ['boolean', 'number'] })
@@ -31,6 +31,7 @@ export type SimulatedChannel = Simulator['channels'][number]
 export type Fault = SimulatedChannel['faults'][number]
 
 export const simulatorQuery = Type.Object({
+  account: scopeQuery.account,
   to: Type.Optional(Type.String({ maxLength: 300 })),
   channel: Type.Optional(Type.String({ maxLength: 40 })),
   notification: Type.Optional(Type.String({ maxLength: 36 })),

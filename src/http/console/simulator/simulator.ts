@@ -11,7 +11,7 @@ import { pathId } from '../../gw/wire.js'
 import { contentPage, UNSHOWN } from '../../recipient/content.js'
 import type { ContentCleaner } from '../../recipient/content-cleaner.js'
 import { SHOWN_CONTENT } from '../notifications/notification.js'
-import { operatorsOnly, route, senders } from '../route.js'
+import { operatorsOnly, route, scopeOf, senders } from '../route.js'
 import { done } from '../wire.js'
 import { createSimulatorClient, SimulatorRefusal } from './simulator-client.js'
 import {
@@ -48,7 +48,12 @@ export interface SimulatorOptions {
 
 type ById = { Params: { id: string } }
 
+/** null: all, and messages of no account. */
+const accountsOf = ({ account }: SignedIn): string[] | null => (account === null ? null : [account])
+
 const MOST_LISTED = 200
+/** All that the simulator keeps. */
+const MOST_KEPT = 10_000
 /** What the browser shows or plays. Everything else is saved, and never shown in our origin. */
 const SHOWN: readonly string[] = ['application/pdf', 'audio/wav']
 
@@ -58,18 +63,18 @@ export function addSimulator(app: FastifyInstance, options: SimulatorOptions): v
   const client = options.simulator === null ? null : createSimulatorClient(options.simulator)
   const requireClient = () => client ?? refuse('simulatorMissing')
 
-  /** Messages hold recipients' links: a sender sees those of its own account alone. */
-  async function ofOperator(messages: MessageAnswer[], { account }: SignedIn): Promise<MessageAnswer[]> {
-    if (account === null) return messages
+  /** Messages hold recipients' links: a sender sees those of its own account alone. null: also those of no account. */
+  async function ofAccounts(messages: MessageAnswer[], accounts: readonly string[] | null): Promise<MessageAnswer[]> {
+    if (accounts === null) return messages
     const ids = messages.flatMap(({ idEmail }) => (idEmail === null ? [] : [idEmail]))
-    const own = await findOwned(pool, [account], ids)
+    const own = await findOwned(pool, accounts, ids)
     return messages.filter(({ idEmail }) => idEmail !== null && own.has(idEmail))
   }
 
   async function requireMessage({ params, operator }: { params: ById['Params']; operator: SignedIn }): Promise<DetailAnswer> {
     const id = pathId(params.id, 'contentMissing')
     const found = await requireClient().get<DetailAnswer>(`messages/${id}`)
-    return (await ofOperator([found], operator)).length === 1 ? found : refuse('contentMissing')
+    return (await ofAccounts([found], accountsOf(operator))).length === 1 ? found : refuse('contentMissing')
   }
 
   const note = (request: FastifyRequest, action: string, subject: string, detail: Record<string, unknown> = {}) =>
@@ -90,13 +95,16 @@ export function addSimulator(app: FastifyInstance, options: SimulatorOptions): v
     scope.get<{ Querystring: SimulatorQuery }>(
       '/console/api/simulator/messages',
       route(senders, { querystring: simulatorQuery, response: { 200: inboxSchema } }),
-      async ({ query, operator }): Promise<SimulatedInbox> => {
-        const asked = new URLSearchParams({ limit: String(MOST_LISTED) })
+      async (request): Promise<SimulatedInbox> => {
+        const { query, operator } = request
+        const accounts = query.account ? (await scopeOf(pool, request)).accounts : accountsOf(operator)
+        // Which of them are of these accounts, the simulator does not know.
+        const asked = new URLSearchParams({ limit: String(accounts === null ? MOST_LISTED : MOST_KEPT) })
         if (query.to) asked.set('to', query.to)
         if (query.channel) asked.set('channel', channelNamed(query.channel))
         if (query.notification) asked.set('idEmail', readId(query.notification) ?? refuse('notificationMissing'))
         const found = await requireClient().get<MessageAnswer[]>(`messages?${asked}`)
-        return { messages: (await ofOperator(found, operator)).map(toMessage) }
+        return { messages: (await ofAccounts(found, accounts)).slice(0, MOST_LISTED).map(toMessage) }
       },
     )
     scope.get<ById>(
