@@ -235,6 +235,16 @@ describe('2.6 creating', () => {
       { conteudo: Array.from({ length: 501 }, (_, n) => `{{v${n}}}`).join('') },
       /no máximo 500 variáveis/,
     ],
+    [
+      'a name with a blank, of which Liquid reads the first word',
+      { conteudo: 'Olá, {{ nome completo }}' },
+      /tem \{\{ nome completo \}\}, e uma parte disso ficaria fora da mensagem sem aviso\. Escreva \{\{ nome_completo \}\}/,
+    ],
+    [
+      'a member of a variable',
+      { conteudo: 'Olá, {{ cliente.nome }}' },
+      /usa cliente\.nome, mas o valor de uma variável é .+ sem membros\. Use uma variável própria, como \{\{ cliente_nome \}\}/,
+    ],
     ['an open tag', { conteudo: 'a\nb{% if nome %}' }, /conteudo não é um Liquid válido na linha 2/],
     ['an open output', { conteudo: '{{ nome' }, /não é um Liquid válido na linha 1/],
     ['an unknown tag', { conteudo: '{% nada %}' }, /não é um Liquid válido/],
@@ -763,10 +773,10 @@ describe('preview', () => {
     expect(await filled('{{ nome }}', tipo, { nome: 'A & B <c>' })).toBe('A & B <c>')
   })
 
-  test.each(['nome.constructor', 'nome.__proto__', 'nome.toString', 'constructor', '__proto__.x'])(
+  test.each(['valor.constructor', 'valor.__proto__', 'valor.toString', 'constructor', '__proto__', 'valor.__proto__.x'])(
     'what is not a member of the variables is not reached: %s',
     async expression => {
-      const { id } = await create({ conteudo: `{{ ${expression} }}` })
+      const { id } = await create({ conteudo: `{% assign valor = nome %}{{ ${expression} }}` })
       await refuse(preview(id, { nome: 'x' }), 400, /^Falta o valor da variável obrigatória/)
     },
   )

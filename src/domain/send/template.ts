@@ -1,7 +1,8 @@
-import { Liquid, type Template as ParsedTemplate } from 'liquidjs'
+import { Liquid, type Template as ParsedTemplate, type StaticAnalysis } from 'liquidjs'
 import { Refusal } from '../errors.js'
 import type { JsonObject } from '../notification.js'
 import { LINK_PLACEHOLDER } from '../recipient/link.js'
+import { findIgnoredWords, type IgnoredWords } from './ignored-words.js'
 
 export interface TemplateVariable {
   name: string
@@ -38,8 +39,10 @@ const FOREIGN_VARIABLE = new RegExp(
 export type TemplateFault =
   | { fault: 'placeholder'; found: string; right: string }
   | { fault: 'number'; found: string }
+  | ({ fault: 'ignored' } & IgnoredWords)
   | { fault: 'syntax'; line: number | null }
   | { fault: 'undeclared' | 'missing'; variable: string }
+  | { fault: 'member'; found: string; right: string }
   | { fault: 'limits' }
   | { fault: 'variables' }
   | { fault: 'elements' }
@@ -51,7 +54,12 @@ export function checkTemplate(content: string, declared: readonly TemplateVariab
     const parsed = plainEngine.parse(content)
     const foreign = findForeignVariable(content)
     if (foreign !== null) return foreign
-    const used = [...new Set(plainEngine.globalVariablesSync(parsed))]
+    const ignored = findIgnoredWords(content, plainEngine.options)
+    if (ignored !== null) return { fault: 'ignored', ...ignored }
+    const { globals } = plainEngine.analyzeSync(parsed)
+    const member = findMember(globals)
+    if (member !== null) return member
+    const used = Object.keys(globals)
     if (Math.max(used.length, declared?.length ?? 0) > MAX_TEMPLATE_VARIABLES) return { fault: 'variables' }
     if (declared === null) return used.map(name => ({ name, required: true }))
     const names = new Set(declared.map(({ name }) => name))
@@ -78,6 +86,17 @@ function findForeignVariable(content: string): TemplateFault | null {
     const name = found.replace(/^[${[\s]+|[}\]\s]+$/g, '').replace(/[ .-]+/g, '_')
     const right = `{${name.toUpperCase()}}` === LINK_PLACEHOLDER ? LINK_PLACEHOLDER : `{{ ${name} }}`
     return { fault: 'placeholder', found, right: /^\d/.test(name) ? '{{ nome }}' : right }
+  }
+  return null
+}
+
+/** The value of a variable is one text, number or boolean: a member of it could never be filled in. A text has a size and characters. */
+function findMember(globals: StaticAnalysis['globals']): TemplateFault | null {
+  for (const variable of Object.values(globals).flat()) {
+    const member = variable.segments[1]
+    if (typeof member !== 'string' || (member === 'size' && variable.segments.length === 2)) continue
+    const found = String(variable)
+    return { fault: 'member', found, right: `{{ ${found.replace(/[^\p{L}\p{N}_]+/gu, '_').replace(/_$/, '')} }}` }
   }
   return null
 }
@@ -158,6 +177,8 @@ function toFault(error: unknown): TemplateFault {
 export function templateRefusal(fault: TemplateFault, values: string): Refusal {
   if (fault.fault === 'placeholder') return new Refusal('templatePlaceholder', [fault.found, fault.right])
   if (fault.fault === 'number') return new Refusal('templateNumber', [fault.found])
+  if (fault.fault === 'member') return new Refusal('templateMember', [fault.found, fault.right])
+  if (fault.fault === 'ignored') return new Refusal('templateIgnored', [fault.found, fault.cure])
   if (fault.fault === 'limits') return new Refusal('templateLimits')
   if (fault.fault === 'elements') return new Refusal('tooManyElements', [String(MAX_TEMPLATE_ELEMENTS)])
   if (fault.fault === 'variables') return new Refusal('tooManyVariables', [String(MAX_TEMPLATE_VARIABLES)])
