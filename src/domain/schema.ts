@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type RefusalCode, refuse } from './errors.js'
+import { VISIBLE_CHARACTER } from './text/text.js'
 
 /** Schemas of the API: the same object validates, documents and types. null in an optional member counts as absent. */
 export const optionalText = (options: object = {}) =>
@@ -16,7 +17,10 @@ export const freeObject = (options: object = {}) =>
   Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], additionalProperties: true, ...options }))
 
 /** Text that must hold at least one visible character. */
-export const requiredText = (options: object = {}) => Type.String({ pattern: '\\S', ...options })
+export const requiredText = (options: object = {}) => Type.String({ pattern: VISIBLE_CHARACTER, ...options })
+
+/** The same, where the text may be absent. */
+export const optionalVisible = (description: string) => optionalText({ pattern: VISIBLE_CHARACTER, description })
 
 /** The refusals of a field that has sentences of its own: one for all, or one for the field's absence and one for a wrong value. */
 export type OwnRefusal = RefusalCode | { missing: RefusalCode; wrong: RefusalCode }

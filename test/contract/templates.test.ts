@@ -185,6 +185,8 @@ describe('2.6 creating', () => {
 
   test.each<[string, object, RegExp]>([
     ['nome missing', { nome: undefined }, /campo nome é obrigatório/],
+    ['nome invisible', { nome: '\u200b' }, /campo nome é obrigatório/],
+    ['conteudo invisible', { conteudo: '\u2060\u200b' }, /campo conteudo é obrigatório/],
     ['nome blank', { nome: ' \n' }, /campo nome é obrigatório/],
     ['nome null', { nome: null }, /campo nome deve ser um texto/],
     ['nome a number', { nome: 7 }, /campo nome deve ser um texto/],

@@ -2,6 +2,7 @@ import { Liquid, type Template as ParsedTemplate, type StaticAnalysis } from 'li
 import { Refusal } from '../errors.js'
 import type { JsonObject } from '../notification.js'
 import { LINK_PLACEHOLDER } from '../recipient/link.js'
+import { isBlank } from '../text/text.js'
 import { findIgnoredWords, type IgnoredWords } from './ignored-words.js'
 
 export interface TemplateVariable {
@@ -115,7 +116,7 @@ export function renderTemplate(
   const scope: Record<string, unknown> = {}
   for (const { name, required } of variables) {
     const value = Object.hasOwn(values, name) ? values[name] : null
-    const empty = value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
+    const empty = value === null || value === undefined || (typeof value === 'string' && isBlank(value))
     if (empty && required) return { fault: 'missing', variable: name }
     scope[name] = empty ? '' : value
   }

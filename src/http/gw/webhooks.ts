@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import { optionalText, requiredText } from '../../domain/schema.js'
+import { optionalText, optionalVisible, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
 import { readIso } from '../../domain/text/dates.js'
 import type { Pool } from '../../store/postgres.js'
@@ -39,7 +39,7 @@ const createBody = Type.Object({
   ...wire.interests,
 })
 const editBody = Type.Object({
-  url: optionalText({ pattern: '\\S', description: 'O novo endereço. Ausente: fica como está.' }),
+  url: optionalVisible('O novo endereço. Ausente: fica como está.'),
   ...wire.interests,
   ativo: optionalBoolean('true ativa, false desativa. Ausente: fica como está.'),
 })

@@ -137,9 +137,12 @@ describe('a member of a request variable, which no send can fill in, is refused'
 })
 
 describe('strictness', () => {
-  test.each([{}, { nome: null }, { nome: '' }, { nome: '  \n' }])('a missing obligatory variable is named: %j', values => {
-    expect(fill('Olá, {{ nome }}', values)).toEqual({ fault: 'missing', variable: 'nome' })
-  })
+  test.each([{}, { nome: null }, { nome: '' }, { nome: '  \n' }, { nome: '\u200b' }])(
+    'a missing obligatory variable is named: %j',
+    values => {
+      expect(fill('Olá, {{ nome }}', values)).toEqual({ fault: 'missing', variable: 'nome' })
+    },
+  )
 
   test.each([{}, { nome: null }, { nome: '' }])('a missing optional variable leaves nothing behind: %j', values => {
     expect(renderTemplate(false, 'Olá[{{ nome }}]', optional('nome'), values)).toEqual({ text: 'Olá[]' })
