@@ -84,8 +84,10 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const readFree = options.readFreeBytes ?? (() => readFreeBytes(config.dataFolder))
   const requireDisk = openDiskGuard(config, log, readFree)
   const tracing = openTracing(config, 'api', log)
+  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
   const { accept, groups, recentTrouble } = createAccept({
     store,
+    allowed,
     clock,
     pepper: keys.pepper,
     countUnits: (...asked) => countUnits(...asked),
@@ -138,8 +140,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       findCurrentCaller: jti => directory.findCurrentCaller(jti),
       reader,
       maxBodyBytes: config.maxBodyBytes,
-      simulator: config.simulator,
-      supportEmail: config.supportEmail,
+      ...allowed,
     },
     bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk, takeTurn: uploadTurns() },
     status: {

@@ -56,8 +56,10 @@ export async function bulkWork(options: BulkWorkerParts) {
   const { requireDisk = async () => {}, warn = () => {}, trace } = options
   const { folder, maxBytes } = config.bulk
   const fields = await loadBulkFields()
+  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
   const { accept } = createAccept({
     store,
+    allowed,
     clock,
     pepper: keys.pepper,
     countUnits: unitCounter({ pool, clock, previews }),
@@ -72,8 +74,7 @@ export async function bulkWork(options: BulkWorkerParts) {
     pool,
     fields,
     read: (raw: Uint8Array) => readSend(raw, config.attachments).request,
-    simulator: config.simulator,
-    supportEmail: config.supportEmail,
+    ...allowed,
     resolveTemplates: (...[scope, named]: [Parameters<typeof resolveTemplates>[1], Parameters<typeof resolveTemplates>[2]]) =>
       resolveTemplates(pool, scope, named),
     accept,
