@@ -781,7 +781,7 @@ export interface AttemptsQuery {
   /** Só desta mensagem. */
   mensagem?: string
   /** true: só as que falharam. */
-  somenteFalhas?: string
+  somenteFalhas?: 'true' | 'false'
 }
 
 export interface Batch {

@@ -52,7 +52,7 @@ const replayBody = Type.Object({
 const attemptsQuery = Type.Object({
   antesDe: Type.Optional(Type.String({ description: 'Só tentativas anteriores a esta (id): a página seguinte.' })),
   mensagem: Type.Optional(Type.String({ description: 'Só desta mensagem.' })),
-  somenteFalhas: Type.Optional(Type.String({ description: 'true: só as que falharam.' })),
+  somenteFalhas: Type.Optional(Type.String({ enum: ['true', 'false'], description: 'true: só as que falharam.' })),
 })
 
 const ATTEMPTS_PER_PAGE = 50
@@ -165,7 +165,7 @@ function readChanges(body: Static<typeof editBody>): EndpointChanges {
 
 function readQuery({ antesDe, mensagem, somenteFalhas }: Static<typeof attemptsQuery>): AttemptQuery {
   if (antesDe !== undefined && !/^\d{1,15}$/.test(antesDe)) refuse('notAttempt', 'antesDe')
-  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notId', 'mensagem'))
+  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notIdParameter', 'mensagem'))
   return {
     before: antesDe === undefined ? null : Number(antesDe),
     message,
