@@ -103,6 +103,7 @@ describe('what is found', () => {
     expect(await find('joana.prado@EXAMPLE.com')).toEqual([byMail])
     for (const form of [number, `55${number}`, `+55${number}`]) expect(await find(form)).toEqual([byNumber])
     expect(await find('joana prado')).toEqual([byName])
+    expect(await find(validSend.nameTo)).toEqual([])
     expect(await find('ninguem@example.com')).toEqual([])
     expect((await owner.find(`?recipient=${number}&channel=whatsapp`)).ids).toEqual([byNumber])
     expect((await owner.find(`?recipient=${number}&channel=voz`)).ids).toEqual([])

@@ -29,7 +29,9 @@ const moment = 'Um dia de Brasília (2026-07-18) ou um momento em ISO 8601 com f
 const parameter = (description: string) => Type.Optional(Type.String({ description }))
 const querySchema = Type.Object({
   customID: parameter('A referência dada no envio, inteira.'),
-  recipient: parameter('O e-mail, o número (só dígitos) ou o nome do destinatário, inteiro.'),
+  recipient: parameter(
+    'O contato do canal, inteiro: o e-mail, o número (só dígitos) ou o `name` dado ao canal. Não procura em `nameTo`.',
+  ),
   channel: parameter(`Um canal: ${channelModules.map(({ wire }) => wire).join(', ')}.`),
   status: parameter(
     `O que já aconteceu (${Object.values(wireStatuses).join(', ')}) ou o estado de agora (${deliveryStates.join(', ')}).`,
