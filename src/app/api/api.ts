@@ -7,6 +7,7 @@ import { createTemplateRunner } from '../../channels/template-runner.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
 import { OperatorError, Refusal } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import { type AcceptStore, createAccept } from '../../engine/accept/accept.js'
 import { unitCounter } from '../../engine/accept/count-units.js'
 import { createReadiness } from '../../engine/accept/readiness.js'
@@ -44,12 +45,11 @@ import { openConsoleCarriers } from './console-carriers.js'
 import { openEvidence, openVerification } from './evidence-api.js'
 
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
-const MEBIBYTE = 1_048_576
 /** Slower than a phone with a bad connection. */
 const SLOWEST_SENDER = { bytesPerSecond: 8_192, graceMs: 10_000 }
 const BODY_BUDGETS = {
-  accounts: { bytes: 160 * MEBIBYTE, share: 80 * MEBIBYTE, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
-  strangers: { bytes: 16 * MEBIBYTE, share: 4 * MEBIBYTE, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  accounts: { bytes: 160 * MIB, share: 80 * MIB, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  strangers: { bytes: 16 * MIB, share: 4 * MIB, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
 }
 /** An idle connection takes some 20 KiB. */
 const CONNECTIONS_PER_ADDRESS = 1_024
