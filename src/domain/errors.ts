@@ -73,7 +73,7 @@ const messages = {
       'O campo conteudo tem $found, que sairia assim mesmo na mensagem. Escreva a variável como $right; se o texto for esse mesmo, ponha-o entre {% raw %} e {% endraw %}.',
     templateNumber:
       'O campo conteudo tem $found, que sairia como um número. Dê um nome à variável, como {{ nome }}; a ordem dos parâmetros é a de variaveis.',
-    templateIgnored: 'O campo conteudo tem $found, e uma parte disso ficaria fora da mensagem sem aviso. $cure',
+    templateIgnored: 'O campo conteudo tem $found, e uma parte disso ficaria fora da mensagem sem aviso. $cure.',
     templateMember:
       'O campo conteudo usa $found, mas o valor de uma variável é um só texto ou número, sem membros. Use uma variável própria, como $right.',
     templateLink: 'O campo conteudo tem {SHORT_LINK}, que não existe em templates de $channel. Remova-o.',

@@ -457,7 +457,7 @@ describe('2.6 listing', () => {
   })
 
   test('a type given twice is 400', async () => {
-    await refuse(ask('/gw/templates?type=1&type=2', { token: one.token }), 400, /campo type deve ser um texto/)
+    await refuse(ask('/gw/templates?type=1&type=2', { token: one.token }), 400, /parâmetro type aparece mais de uma vez/)
   })
 
   test('inactive ones are listed too, as inactive; editing one does not change its place', async () => {

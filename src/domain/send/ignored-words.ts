@@ -1,14 +1,14 @@
 import { type FilteredValueToken, type Liquid, Tokenizer, type TopLevelToken, TypeGuards } from 'liquidjs'
 import { cutText } from '../text/text.js'
 
-/** A tag with words that the engine ignores, and the sentence that says how to write it. */
+/** A tag with words that the engine ignores, and the words that say how to write it. */
 export interface IgnoredWords {
   found: string
   cure: string
 }
 
 const MAX_FOUND_CHARACTERS = 80
-const ONE_VALUE = 'Deixe um só valor em cada etiqueta, com os filtros depois de |.'
+const ONE_VALUE = 'Deixe um só valor em cada etiqueta, com os filtros depois de |'
 /** Words between braces, as people write a name with blanks. */
 const WORDS = /^\{\{-?\s*[\p{L}_][\p{L}\p{N}_]*(?:\s+[\p{L}\p{N}_]+)+\s*-?\}\}$/u
 const MODIFIERS: Readonly<Record<string, readonly string[]>> = {
@@ -92,12 +92,12 @@ function examine(name: string, words: Tokenizer, text: string): IgnoredWords | n
 }
 
 function cureOf(name: string, text: string): string {
-  if (WORDS.test(text)) return `Escreva ${joinWords(text)}: o nome de uma variável não tem espaços.`
-  if (name === 'else') return 'Para outra condição, escreva elsif no lugar de else.'
+  if (WORDS.test(text)) return `Escreva ${joinWords(text)}: o nome de uma variável não tem espaços`
+  if (name === 'else') return 'Para outra condição, escreva elsif no lugar de else'
   const modifiers = MODIFIERS[name]
   return modifiers === undefined
     ? ONE_VALUE
-    : `Depois da lista vão só ${modifiers.join(', ')}; um filtro vai antes, numa etiqueta assign.`
+    : `Depois da lista vão só ${modifiers.join(', ')}; um filtro vai antes, numa etiqueta assign`
 }
 
 const joinWords = (text: string): string => `{{ ${text.replace(/^\{\{-?\s*|\s*-?\}\}$/g, '').replace(/\s+/g, '_')} }}`

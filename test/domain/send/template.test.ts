@@ -63,8 +63,8 @@ describe('what a content uses', () => {
 
 describe('words that Liquid ignores are refused, with the cure', () => {
   test.each([
-    ['{{ nome completo }}', 'Escreva {{ nome_completo }}: o nome de uma variável não tem espaços.'],
-    ['{{- data do vencimento -}}', 'Escreva {{ data_do_vencimento }}: o nome de uma variável não tem espaços.'],
+    ['{{ nome completo }}', 'Escreva {{ nome_completo }}: o nome de uma variável não tem espaços'],
+    ['{{- data do vencimento -}}', 'Escreva {{ data_do_vencimento }}: o nome de uma variável não tem espaços'],
     ['{{ valor , data }}', /^Deixe um só valor/],
     ['{{ nome, }}', /^Deixe um só valor/],
     ['{{ nome ) resto }}', /^Deixe um só valor/],
