@@ -518,7 +518,7 @@ export interface NotificationSummary {
 export interface NotificationsQuery {
   /** A referência dada no envio, inteira. */
   customID?: string
-  /** O e-mail, o número (só dígitos) ou o nome do destinatário, inteiro. */
+  /** O contato do canal, inteiro: o e-mail, o número (só dígitos) ou o `name` dado ao canal. Não procura em `nameTo`. */
   recipient?: string
   /** Um canal: email, sms, whatsapp, voz, carta. */
   channel?: string
@@ -781,7 +781,7 @@ export interface AttemptsQuery {
   /** Só desta mensagem. */
   mensagem?: string
   /** true: só as que falharam. */
-  somenteFalhas?: string
+  somenteFalhas?: 'true' | 'false'
 }
 
 export interface Batch {

@@ -7,6 +7,7 @@ import { whole as readWhole } from '../domain/account.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import type { AttachmentLimits } from '../domain/send/attachment.js'
+import { MIB } from '../domain/units.js'
 import {
   chooseSignature,
   PKCS11_EXPECTED,
@@ -84,7 +85,6 @@ export interface Config {
   warnings: readonly string[]
 }
 
-export const MIB = 1_048_576
 const SITE = 'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com'
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 

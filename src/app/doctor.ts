@@ -7,6 +7,7 @@ import type { Keys } from '../domain/access/keys.js'
 import { isLoopbackHost } from '../domain/access/target-address.js'
 import { FilesUnavailable, OperatorError } from '../domain/errors.js'
 import { brazilianDate } from '../domain/text/dates.js'
+import { DAY_MS, GIB } from '../domain/units.js'
 import { mayRewriteHistory } from '../store/application-role.js'
 import { type Hold, listHolds } from '../store/delivery/holds.js'
 import { countQueue } from '../store/delivery/queue-depth.js'
@@ -37,8 +38,6 @@ interface Parts {
   pool: Pool
 }
 
-const DAY_MS = 86_400_000
-const GIB = 1024 ** 3
 const ASK_MS = 10_000
 /** A delivery that is due and waits longer than this has no worker, or too few. */
 const LATE_SECONDS = 300

@@ -1,8 +1,7 @@
 import type { Batch } from '../../client/client.js'
 import { batchStateNames } from '../domain/send/bulk.js'
+import { MIB } from '../domain/units.js'
 import type { OutputOptions } from './output.js'
-
-const MIB = 1_048_576
 
 /** What the progress of a batch is told from. */
 export type ShownBatch = Pick<

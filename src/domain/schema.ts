@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type RefusalCode, refuse } from './errors.js'
+import { VISIBLE_CHARACTER } from './text/text.js'
 
 /** Schemas of the API: the same object validates, documents and types. null in an optional member counts as absent. */
 export const optionalText = (options: object = {}) =>
@@ -16,26 +17,33 @@ export const freeObject = (options: object = {}) =>
   Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], additionalProperties: true, ...options }))
 
 /** Text that must hold at least one visible character. */
-export const requiredText = (options: object = {}) => Type.String({ pattern: '\\S', ...options })
+export const requiredText = (options: object = {}) => Type.String({ pattern: VISIBLE_CHARACTER, ...options })
+
+/** The same, where the text may be absent. */
+export const optionalVisible = (description: string) => optionalText({ pattern: VISIBLE_CHARACTER, description })
 
 /** The refusals of a field that has sentences of its own: one for all, or one for the field's absence and one for a wrong value. */
 export type OwnRefusal = RefusalCode | { missing: RefusalCode; wrong: RefusalCode }
 
 /** A check that refuses with a Portuguese sentence that names the first bad field; some fields have a sentence of their own. */
-export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<string, OwnRefusal> = {}) {
+export const compileCheck = <T extends TSchema>(schema: T, ownRefusals: Record<string, OwnRefusal> = {}) =>
+  compile(schema, (value, validator) => explain(value, validator, ownRefusals))
+
+/** The same for the parameters of an address, of which each is a text or, where it is given more than once, a list. */
+export const compileQueryCheck = <T extends TSchema>(schema: T) => compile(schema, explainQuery)
+
+function compile<T extends TSchema>(schema: T, explain: (value: unknown, validator: Validator) => never) {
   const validator: Validator = Compile(schema)
   return (value: unknown): Static<T> => {
-    if (!validator.Check(value)) explain(value, validator, ownRefusals)
+    if (!validator.Check(value)) explain(value, validator)
     return value as Static<T>
   }
 }
 
 function explain(value: unknown, validator: Validator, ownRefusals: Record<string, OwnRefusal>): never {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObject')
-  const error = validator.Errors(value)[0]!
+  const { error, field } = firstFault(value, validator)
   const { keyword, params } = error
-  const parent = fieldName(error.instancePath)
-  const field = keyword === 'required' ? [parent, params.requiredProperties[0]!].filter(Boolean).join('.') : parent
   const own = ownRefusals[field]
   if (own !== undefined) return refuse(typeof own === 'string' ? own : keyword === 'required' ? own.missing : own.wrong, field)
   if (keyword === 'required') return refuse('required', field)
@@ -44,7 +52,26 @@ function explain(value: unknown, validator: Validator, ownRefusals: Record<strin
   if (keyword === 'enum') return refuse('notOneOf', field, params.allowedValues.filter(value => value !== null).join(', '))
   if (keyword === 'minimum') return refuse('tooLow', field, String(params.limit))
   if (keyword === 'maximum') return refuse('tooHigh', field, String(params.limit))
+  if (keyword === 'maxLength') return refuse('tooLong', field, String(params.limit))
+  if (keyword === 'maxItems') return refuse('tooManyItems', field, String(params.limit))
   return refuse('wrongValue', field)
+}
+
+function explainQuery(value: unknown, validator: Validator): never {
+  const { error, field } = firstFault(value, validator)
+  const { keyword, params } = error
+  if (Array.isArray((value as Record<string, unknown>)[field])) return refuse('repeatedParameter', field)
+  if (keyword === 'required') return refuse('requiredParameter', field)
+  if (keyword === 'enum') return refuse('notOneOfParameter', field, params.allowedValues.join(', '))
+  if (keyword === 'maxLength') return refuse('tooLongParameter', field, String(params.limit))
+  return refuse('wrongParameter', field)
+}
+
+function firstFault(value: unknown, validator: Validator) {
+  const error = validator.Errors(value)[0]!
+  const parent = fieldName(error.instancePath)
+  const missing = error.keyword === 'required' ? error.params.requiredProperties[0]! : ''
+  return { error, field: [parent, missing].filter(Boolean).join('.') }
 }
 
 /** The first members of a value that its schema does not name, and how many there are in all. */

@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { FactType } from './delivery/transition.js'
+import { HOUR_MS, MINUTE_MS } from './units.js'
 
 /** The facts that webhooks announce. */
 const announcedFacts = [
@@ -51,9 +52,6 @@ export const signedHeaders = (secrets: readonly (Buffer | KeyObject)[], id: stri
 const sign = (secrets: readonly (Buffer | KeyObject)[], text: string): string =>
   secrets.map(secret => `v1,${createHmac('sha256', secret).update(text).digest('base64')}`).join(' ')
 
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-
 /**
  * `delaysMs` are the waits before the second try, the third …; `laterMs` is the wait once they are used up but the time of the whole
  * plan is not (an endpoint that came back early takes tries early).
@@ -61,8 +59,18 @@ const HOUR = 60 * MINUTE
 export type RetryPlan = { delaysMs: readonly number[]; laterMs: number }
 
 export const RETRY_PLAN: RetryPlan = {
-  delaysMs: [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
-  laterMs: 2 * HOUR,
+  delaysMs: [
+    5_000,
+    5 * MINUTE_MS,
+    30 * MINUTE_MS,
+    2 * HOUR_MS,
+    5 * HOUR_MS,
+    10 * HOUR_MS,
+    14 * HOUR_MS,
+    20 * HOUR_MS,
+    24 * HOUR_MS,
+  ],
+  laterMs: 2 * HOUR_MS,
 }
 
 const JITTER = 0.2

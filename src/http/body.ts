@@ -23,6 +23,9 @@ declare module 'fastify' {
 
 export const LARGE_BODY = 262_144
 
+/** Other codings, such as a character set in the wrong header, leave the body as it is. */
+const COMPRESSION = /\b(?:gzip|deflate|compress|br|zstd)\b/i
+
 export interface BodyLimits {
   /** The limits for requests with a valid token and for people who are signed in. The share is that of an account and mode, or of a person. */
   accounts: BudgetLimits
@@ -97,6 +100,8 @@ function collect(
   limit: number,
   { small, large, holder, drains }: Budgets & { holder: string; drains: boolean },
 ): Promise<Buffer> {
+  const [coding] = COMPRESSION.exec(headers['content-encoding'] ?? '') ?? []
+  if (coding !== undefined) return Promise.reject(new Refusal('contentEncoding', [coding]))
   const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
   const declared = headers['content-length'] === undefined ? null : Number(headers['content-length'])
   if (declared !== null && declared > limit) return Promise.reject(tooLarge())

@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import { channelModules } from '../channels/registry.js'
-import { compileCheck } from '../domain/schema.js'
+import { compileCheck, compileQueryCheck } from '../domain/schema.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-language.js'
 import { statusCode } from './gw/wire.js'
 
@@ -91,7 +91,7 @@ Tokens e registro de endereços: ${supportEmail}.`,
     // Made with the first request, as most routes of a process are never asked.
     let check: ReturnType<typeof compileCheck> | undefined
     return value => {
-      check ??= compileCheck(schema as Parameters<typeof compileCheck>[0])
+      check ??= (httpPart === 'querystring' ? compileQueryCheck : compileCheck)(schema as Parameters<typeof compileCheck>[0])
       try {
         return { value: check(value) }
       } catch (error) {

@@ -4,6 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
+import type { AllowedSendOptions } from '../engine/accept/allowed-send.js'
 import type { Pool } from '../store/postgres.js'
 import { arrivalMs, watchArrivals } from './arrivals.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
@@ -45,7 +46,7 @@ export interface ServerOptions {
   /** Rejects unless a send would be accepted now. */
   checkReadiness(): Promise<void>
   auth: AuthOptions
-  send: SendOptions
+  send: SendOptions & AllowedSendOptions
   bulk: BulkLimits
   status: StatusOptions
   proofs: ProofOptions

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, inject, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { openPool } from '../../src/store/postgres.js'
@@ -174,6 +175,17 @@ describe('7 bodies that are no JSON object', () => {
     expectRefusal(await send(gateway.url, account.token, utf16), 400, /JSON|UTF-8/)
     const gzip = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0x00])
     expectRefusal(await send(gateway.url, account.token, gzip), 400, /UTF-8/)
+  })
+
+  test('7 a compressed body is 400, with the header and the cure; a character set in its place is ignored', async () => {
+    const packed = gzipSync(JSON.stringify(validSend))
+    expectRefusal(
+      await send(gateway.url, account.token, packed, { 'content-encoding': 'gzip' }),
+      400,
+      'O corpo da requisição está comprimido (Content-Encoding: gzip), e corpos comprimidos não são aceitos. Envie-o sem compressão e sem esse cabeçalho.',
+    )
+    for (const coding of ['identity', 'UTF-8'])
+      expect((await send(gateway.url, account.token, validSend, { 'content-encoding': coding })).status).toBe(200)
   })
 
   test('7 an empty body is 400, with a content type and without', async () => {

@@ -5,7 +5,15 @@ import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/notification/notifications.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { deferred } from '../support/deferred.js'
-import { createAccount, type Gateway, gatewayForFile, gatewayForTest, readMetrics, startGateway } from '../support/gateway.js'
+import {
+  createAccount,
+  type Gateway,
+  gatewayForFile,
+  gatewayForTest,
+  issueToken,
+  readMetrics,
+  startGateway,
+} from '../support/gateway.js'
 import { holdRows } from '../support/locks.js'
 import { type Answer, errorBody, send, validSend } from '../support/requests.js'
 import { exchange } from '../support/socket.js'
@@ -80,6 +88,21 @@ describe('the same key and the same body', () => {
     const id = await expectNew(await keyed(key))
     expectReplay(await keyed(key, validSend, other), id)
     expect((await keyed(key, { ...validSend, subject: 'Outro' }, other)).body).toEqual(keyReused)
+  })
+
+  test('give the first answer again also where the send would no longer be allowed', async () => {
+    const { id: owner, token } = await createAccount(database.pool, { settings: { validation: true } })
+    const asking = { ...validSend, validation: { question: 'Cor?', reply: 'azul' } }
+    const [key, trialKey] = [newKey(), newKey()]
+    const id = await expectNew(await keyed(key, asking, gateway, token))
+    const trial = await issueToken(database.pool, owner, { mode: 'test' })
+    const trialId = await expectNew(await keyed(trialKey, validSend, gateway, trial.token))
+    await database.pool.query(`update account set settings = settings || '{"validation": false}' where id = $1`, [owner])
+    const later = await gatewayForTest(database.pool, { SIMULATOR: 'off' })
+    expectReplay(await keyed(key, asking, later, token), id)
+    expect((await keyed(newKey(), asking, later, token)).status).toBe(403)
+    expectReplay(await keyed(trialKey, validSend, later, trial.token), trialId)
+    expect((await keyed(newKey(), validSend, later, trial.token)).status).toBe(503)
   })
 
   test('are recognised in bodies so large that they are read in a thread', async () => {

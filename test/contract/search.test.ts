@@ -103,6 +103,7 @@ describe('what is found', () => {
     expect(await find('joana.prado@EXAMPLE.com')).toEqual([byMail])
     for (const form of [number, `55${number}`, `+55${number}`]) expect(await find(form)).toEqual([byNumber])
     expect(await find('joana prado')).toEqual([byName])
+    expect(await find(validSend.nameTo)).toEqual([])
     expect(await find('ninguem@example.com')).toEqual([])
     expect((await owner.find(`?recipient=${number}&channel=whatsapp`)).ids).toEqual([byNumber])
     expect((await owner.find(`?recipient=${number}&channel=voz`)).ids).toEqual([])
@@ -228,7 +229,8 @@ describe('7 what cannot be searched for is 400, and says which parameter and wha
     ['cursor=2', /^O parâmetro cursor/],
     ['recipient=(11)98765-4321&channel=sms', /^O parâmetro recipient deve ser um número/],
     ['recipient=11987654321&channel=email', /^O parâmetro recipient deve ser um endereço de e-mail/],
-    [`customID=${'x'.repeat(256)}`, /customID passa do limite de 255/],
+    [`customID=${'x'.repeat(256)}`, /parâmetro customID passa do limite de 255/],
+    ['recipient=a&recipient=b', /parâmetro recipient aparece mais de uma vez no endereço\. Informe-o uma só vez/],
     ['customID=%00', /^O parâmetro customID tem caracteres inválidos/],
     ['channel=sms&channel=email', /channel/],
   ])('%s', async (query, message) => {

@@ -198,7 +198,7 @@ describe('2.4 and 4 the answer', () => {
 describe('2.1 required texts', () => {
   for (const field of ['nameTo', 'subject', 'content'] as const) {
     test(`2.1 ${field} missing is 400`, () => refused(without(field), aboutField(field)))
-    test.each([null, '', ' ', '\n\t', '\u00a0', 5, true, {}, [], ['a']])(`2.1 ${field} of %j is 400`, value =>
+    test.each([null, '', ' ', '\n\t', '\u00a0', '\u200b\u2060', 5, true, {}, [], ['a']])(`2.1 ${field} of %j is 400`, value =>
       refused({ ...validSend, [field]: value }, aboutField(field)),
     )
   }
@@ -363,6 +363,7 @@ describe('2.2 attachments', () => {
     ['a file without name', [{ base64: 'YWJj' }], 'attachments[0].name'],
     ['a file without base64', [{ name: 'a' }], 'attachments[0].base64'],
     ['an empty name', [{ name: '', base64: 'YWJj' }], 'attachments[0].name'],
+    ['an invisible name', [{ name: '\u200b\u2060', base64: 'YWJj' }], 'attachments[0].name'],
     ['a blank name', [{ name: ' ', base64: 'YWJj' }], 'attachments[0].name'],
     ['an empty base64', [{ name: 'a', base64: '' }], 'attachments[0].base64'],
     ['a null name', [{ name: null, base64: 'YWJj' }], 'attachments[0].name'],
@@ -447,6 +448,7 @@ describe('2.1 validation', () => {
     ['{}', {}, 'validation.question'],
     ['no question', { reply: 'a' }, 'validation.question'],
     ['no reply', { question: 'a' }, 'validation.reply'],
+    ['an invisible question', { question: '\u2060', reply: 'a' }, 'validation.question'],
     ['a blank question', { question: ' ', reply: 'a' }, 'validation.question'],
     ['a blank reply', { question: 'a', reply: ' ' }, 'validation.reply'],
     ['a null reply', { question: 'a', reply: null }, 'validation.reply'],

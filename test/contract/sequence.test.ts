@@ -111,6 +111,11 @@ describe('GET and PUT /gw/sequence', () => {
     ['no etapas', {}, /campo etapas é obrigatório/],
     ['etapas null', { etapas: null }, /campo etapas deve ser uma lista/],
     ['etapas an object', { etapas: {} }, /campo etapas deve ser uma lista/],
+    [
+      'more steps than channels',
+      { etapas: Array(6).fill({ canal: 'sms', esperaMinutos: 0, condicao: 'sempre' }) },
+      /campo etapas aceita no máximo 5 itens\. Envie menos\./,
+    ],
     ['a step that is null', { etapas: [null] }, /campo etapas\[0\] deve ser um objeto/],
     ['a step without canal', { etapas: [{ esperaMinutos: 0, condicao: 'sempre' }] }, /campo etapas\[0\]\.canal é obrigatório/],
     ['a step without esperaMinutos', { etapas: [{ canal: 'sms', condicao: 'sempre' }] }, /etapas\[0\]\.esperaMinutos/],

@@ -185,6 +185,8 @@ describe('2.6 creating', () => {
 
   test.each<[string, object, RegExp]>([
     ['nome missing', { nome: undefined }, /campo nome é obrigatório/],
+    ['nome invisible', { nome: '\u200b' }, /campo nome é obrigatório/],
+    ['conteudo invisible', { conteudo: '\u2060\u200b' }, /campo conteudo é obrigatório/],
     ['nome blank', { nome: ' \n' }, /campo nome é obrigatório/],
     ['nome null', { nome: null }, /campo nome deve ser um texto/],
     ['nome a number', { nome: 7 }, /campo nome deve ser um texto/],
@@ -234,6 +236,16 @@ describe('2.6 creating', () => {
       'more used variables than there may be',
       { conteudo: Array.from({ length: 501 }, (_, n) => `{{v${n}}}`).join('') },
       /no máximo 500 variáveis/,
+    ],
+    [
+      'a name with a blank, of which Liquid reads the first word',
+      { conteudo: 'Olá, {{ nome completo }}' },
+      /tem \{\{ nome completo \}\}, e uma parte disso ficaria fora da mensagem sem aviso\. Escreva \{\{ nome_completo \}\}/,
+    ],
+    [
+      'a member of a variable',
+      { conteudo: 'Olá, {{ cliente.nome }}' },
+      /usa cliente\.nome, mas o valor de uma variável é .+ sem membros\. Use uma variável própria, como \{\{ cliente_nome \}\}/,
     ],
     ['an open tag', { conteudo: 'a\nb{% if nome %}' }, /conteudo não é um Liquid válido na linha 2/],
     ['an open output', { conteudo: '{{ nome' }, /não é um Liquid válido na linha 1/],
@@ -445,7 +457,7 @@ describe('2.6 listing', () => {
   })
 
   test('a type given twice is 400', async () => {
-    await refuse(ask('/gw/templates?type=1&type=2', { token: one.token }), 400, /campo type deve ser um texto/)
+    await refuse(ask('/gw/templates?type=1&type=2', { token: one.token }), 400, /parâmetro type aparece mais de uma vez/)
   })
 
   test('inactive ones are listed too, as inactive; editing one does not change its place', async () => {
@@ -763,10 +775,10 @@ describe('preview', () => {
     expect(await filled('{{ nome }}', tipo, { nome: 'A & B <c>' })).toBe('A & B <c>')
   })
 
-  test.each(['nome.constructor', 'nome.__proto__', 'nome.toString', 'constructor', '__proto__.x'])(
+  test.each(['valor.constructor', 'valor.__proto__', 'valor.toString', 'constructor', '__proto__', 'valor.__proto__.x'])(
     'what is not a member of the variables is not reached: %s',
     async expression => {
-      const { id } = await create({ conteudo: `{{ ${expression} }}` })
+      const { id } = await create({ conteudo: `{% assign valor = nome %}{{ ${expression} }}` })
       await refuse(preview(id, { nome: 'x' }), 400, /^Falta o valor da variável obrigatória/)
     },
   )
@@ -830,11 +842,13 @@ describe('a send names its template', () => {
       const own = (changes: object, token = mine.token) => create({ tipo: types[channel], ...changes }, token)
       const shared = (changes: object) => own({ compartilhadoComEntidade: true, ...changes }, theirs.token)
       const byId = await own({ nome: 'pelo id' })
-      const name = byId.id
+      await own({ nome: 'a', templateId: byId.id })
+      await own({ nome: byId.id })
+      expect(await fixed(channel, byId.id, mine.token)).toEqual([byId.id, 1])
+      const name = 'de todos'
       // From the last to the first, so that being newest does not help.
       const order = [
-        byId,
-        await own({ nome: 'a', templateId: name }),
+        await own({ nome: 'b', templateId: name }),
         await own({ nome: name }),
         await shared({ nome: 'b', templateId: name }),
         await shared({ nome: name }),
@@ -842,9 +856,36 @@ describe('a send names its template', () => {
       for (const template of order) {
         expect(await fixed(channel, name, mine.token)).toEqual([template.id, 1])
         const token = template.criadoPor === mine.id ? mine.token : theirs.token
-        await succeed(ask(`/gw/templates/${template.id}`, { method: 'DELETE', token }))
+        await edit(template.id, { nome: template.id, templateId: '' }, token)
       }
       expect(await fixed(channel, name, mine.token)).toEqual([null, null])
+    },
+  )
+
+  test.each(Object.keys(naming) as Named[])(
+    '%s: the name of an inactive template never means the text of another one',
+    async channel => {
+      const mine = await createAccount(database.pool, { entity: `Inativo ${channel}` })
+      const theirs = await createAccount(database.pool, { entity: `Inativo ${channel}` })
+      const make = (changes: object, token = mine.token) => create({ tipo: types[channel], ...changes }, token)
+      const off = (id: string, token = mine.token) => succeed(ask(`/gw/templates/${id}`, { method: 'DELETE', token }))
+      // An own name, and the same name shared by another account.
+      const own = await make({ nome: 'cobrança' })
+      await make({ nome: 'cobrança', compartilhadoComEntidade: true }, theirs.token)
+      await off(own.id)
+      expect(await fixed(channel, 'cobrança', mine.token)).toEqual([null, null])
+      // A templateId, and the same word as a name.
+      const byOwnId = await make({ nome: 'x', templateId: 'aviso' })
+      await make({ nome: 'aviso' })
+      await off(byOwnId.id)
+      expect(await fixed(channel, 'aviso', mine.token)).toEqual([null, null])
+      // A template of the test mode, and the one of the account.
+      const { token: trial } = await issueToken(database.pool, mine.id, { mode: 'test' })
+      const live = await make({ nome: 'lembrete' })
+      const tried = await make({ nome: 'lembrete' }, trial)
+      await off(tried.id, trial)
+      expect(await fixed(channel, 'lembrete', trial)).toEqual([null, null])
+      expect(await fixed(channel, 'lembrete', mine.token)).toEqual([live.id, 1])
     },
   )
 
@@ -859,10 +900,12 @@ describe('a send names its template', () => {
     expect(await fixed('letter', 'escrito assim', owner.token)).toEqual([null, null])
   })
 
-  test('of two with one templateId the newest counts', async () => {
-    await create({ tipo: 'voz', templateId: 'repetido' })
+  test('of two with one templateId the newest active one counts', async () => {
+    const first = await create({ tipo: 'voz', templateId: 'repetido' })
     const newest = await create({ tipo: 'voz', templateId: 'repetido' })
     expect(await fixed('voice', 'repetido', owner.token)).toEqual([newest.id, 1])
+    await setActive(newest.id, false)
+    expect(await fixed('voice', 'repetido', owner.token)).toEqual([first.id, 1])
   })
 
   test('an edit counts for the next send: a new version, another name, an inactive one', async () => {

@@ -101,6 +101,7 @@ describe('endpoints', () => {
     [{ url, versao: 'v3' }, 'O campo versao deve ser um destes valores: v1, v2.'],
     [{ url, canais: ['fax'] }, 'O campo canais[0] deve ser um destes valores: email, sms, whatsapp, voz, carta.'],
     [{ url, situacoes: ['sent'] }, 'O campo situacoes[0] deve ser um destes valores: enviado, entregue'],
+    [{ url: `https://example.com/${'x'.repeat(2_048)}` }, 'O campo url passa do limite de 2048 caracteres.'],
     [{ url: 'http://sistema.example.com/' }, 'O campo url deve começar com https://'],
     [{ url: 'https://x:y@example.com/' }, 'O campo url não pode ter usuário nem senha'],
     [{ url: 'https://169.254.169.254/' }, 'O campo url aponta para 169.254.169.254'],
@@ -293,6 +294,7 @@ describe('listening', () => {
     [{ espera: -1 }, 'O campo espera deve ser no mínimo 0.'],
     [{ espera: '5' }, 'O campo espera deve ser um número inteiro, sem aspas.'],
     [{ confirmados: ['x'] }, 'O campo confirmados deve ser um identificador (UUID), como a API o mostrou.'],
+    [{ confirmados: Array(1_001).fill('x') }, 'O campo confirmados aceita no máximo 1000 itens. Envie menos.'],
     [{ confirmados: 'x' }, 'O campo confirmados deve ser uma lista.'],
   ])('%j is 400', async (body, message) => {
     const { data } = await open()
@@ -300,8 +302,14 @@ describe('listening', () => {
   })
 
   test.each([
-    ['antesDe=x', 'O campo antesDe deve ser o id de uma tentativa, como a lista o mostrou.'],
-    ['mensagem=x', 'O campo mensagem deve ser um identificador (UUID), como a API o mostrou.'],
+    ['antesDe=x', 'O parâmetro antesDe deve ser o id de uma tentativa, como a lista o mostrou.'],
+    ['mensagem=x', 'O parâmetro mensagem deve ser um identificador (UUID), como a API o mostrou.'],
+    ['somenteFalhas=1', 'O parâmetro somenteFalhas deve ser um destes: true, false.'],
+    ['somenteFalhas=sim', 'O parâmetro somenteFalhas deve ser um destes: true, false.'],
+    [
+      'somenteFalhas=true&somenteFalhas=true',
+      'O parâmetro somenteFalhas aparece mais de uma vez no endereço. Informe-o uma só vez.',
+    ],
   ])('attempts?%s is 400', async (query, message) => {
     const { id } = await create()
     expect((await ask(`/gw/webhooks/${id}/attempts?${query}`)).body).toEqual(errorBody(400, message, 'Bad Request'))

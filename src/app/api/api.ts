@@ -7,6 +7,7 @@ import { createTemplateRunner } from '../../channels/template-runner.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
 import { OperatorError, Refusal } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import { type AcceptStore, createAccept } from '../../engine/accept/accept.js'
 import { unitCounter } from '../../engine/accept/count-units.js'
 import { createReadiness } from '../../engine/accept/readiness.js'
@@ -45,12 +46,11 @@ import { openConsoleCarriers } from './console-carriers.js'
 import { openEvidence, openVerification } from './evidence-api.js'
 
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
-const MEBIBYTE = 1_048_576
 /** Slower than a phone with a bad connection. */
 const SLOWEST_SENDER = { bytesPerSecond: 8_192, graceMs: 10_000 }
 const BODY_BUDGETS = {
-  accounts: { bytes: 160 * MEBIBYTE, share: 80 * MEBIBYTE, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
-  strangers: { bytes: 16 * MEBIBYTE, share: 4 * MEBIBYTE, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  accounts: { bytes: 160 * MIB, share: 80 * MIB, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  strangers: { bytes: 16 * MIB, share: 4 * MIB, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
 }
 /** An idle connection takes some 20 KiB. */
 const CONNECTIONS_PER_ADDRESS = 1_024
@@ -87,8 +87,10 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const readFree = options.readFreeBytes ?? (() => readFreeBytes(config.dataFolder))
   const requireDisk = openDiskGuard(config, log, readFree)
   const tracing = openTracing(config, 'api', log)
+  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
   const { accept, groups, recentTrouble } = createAccept({
     store,
+    allowed,
     clock,
     pepper: keys.pepper,
     countUnits: (...asked) => countUnits(...asked),
@@ -141,8 +143,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       findCurrentCaller: jti => directory.findCurrentCaller(jti),
       reader,
       maxBodyBytes: config.maxBodyBytes,
-      simulator: config.simulator,
-      supportEmail: config.supportEmail,
+      ...allowed,
     },
     bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk, takeTurn: uploadTurns() },
     status: {

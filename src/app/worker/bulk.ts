@@ -2,6 +2,7 @@ import type { ChannelPreview } from '../../channels/preview.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { type AcceptStore, type AcceptTrace, createAccept } from '../../engine/accept/accept.js'
 import { unitCounter } from '../../engine/accept/count-units.js'
 import { checkBatches } from '../../engine/bulk/check.js'
@@ -33,7 +34,6 @@ export interface BulkWorkerParts {
   stableMs?: number
 }
 
-const HOUR = 3_600_000
 /** A run of the chore waits this long for the next turn of a batch: ending in between would make the batch slower than its account's pace. */
 const TURN_WAIT_MS = 1_000
 const FOLDER_MS = 2_000
@@ -46,7 +46,7 @@ export async function bulkChores(parts: BulkWorkerParts, everyMs: number): Promi
     ...(watch === null ? [] : [{ name: 'folder of batches', everyMs: FOLDER_MS, run: watch }]),
     { name: 'checking of batches', everyMs, run: check },
     { name: 'sending of batches', everyMs, run: signal => send(signal, TURN_WAIT_MS) },
-    { name: 'data of batches', everyMs: HOUR, oneNode: true, run: erase },
+    { name: 'data of batches', everyMs: HOUR_MS, oneNode: true, run: erase },
   ]
 }
 
@@ -56,8 +56,10 @@ export async function bulkWork(options: BulkWorkerParts) {
   const { requireDisk = async () => {}, warn = () => {}, trace } = options
   const { folder, maxBytes } = config.bulk
   const fields = await loadBulkFields()
+  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
   const { accept } = createAccept({
     store,
+    allowed,
     clock,
     pepper: keys.pepper,
     countUnits: unitCounter({ pool, clock, previews }),
@@ -72,8 +74,7 @@ export async function bulkWork(options: BulkWorkerParts) {
     pool,
     fields,
     read: (raw: Uint8Array) => readSend(raw, config.attachments).request,
-    simulator: config.simulator,
-    supportEmail: config.supportEmail,
+    ...allowed,
     resolveTemplates: (...[scope, named]: [Parameters<typeof resolveTemplates>[1], Parameters<typeof resolveTemplates>[2]]) =>
       resolveTemplates(pool, scope, named),
     accept,

@@ -8,6 +8,7 @@ import type { Clock } from '../../domain/clock.js'
 import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
 import type { Recorder } from '../../domain/delivery/change.js'
 import { OperatorError } from '../../domain/errors.js'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { createContactGate } from '../../engine/deliver/contact-gate.js'
 import { Lane } from '../../engine/deliver/lane.js'
 import type { LaneOptions } from '../../engine/deliver/lane-options.js'
@@ -69,16 +70,20 @@ export interface LaneTiming extends Partial<EngineTiming> {
   retryDelaysMs?: readonly number[]
 }
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
 /** A day of attempts: most outages end within minutes, some within hours. */
-const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
-const SETTLE_MS = 10 * MINUTE
+const RETRY_DELAYS_MS = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  ...Array<number>(22).fill(HOUR_MS),
+]
+const SETTLE_MS = 10 * MINUTE_MS
 /** Simulated carriers are quick, and so are retries to them. */
-const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
+const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND_MS, 2 * SECOND_MS, 5 * SECOND_MS, ...Array<number>(20).fill(10 * SECOND_MS)]
 /** A simulated carrier's report may be late on a busy machine. A settle time that ends before the report would send the message twice. */
-const SIMULATED_SETTLE_MS = 30 * SECOND
+const SIMULATED_SETTLE_MS = 30 * SECOND_MS
 
 /**
  * One group of lanes per mode. Live messages go to the simulator only where no channel has a carrier: beside real ones, a

@@ -1,5 +1,6 @@
 import { blobUses, channels } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { endTerms } from '../../engine/ageing/retention.js'
 import { findOverdue } from '../../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../../runtime/chores.js'
@@ -26,10 +27,6 @@ import { reportTo } from '../database/database.js'
 import type { Log } from '../log.js'
 import { deleteSilentReports } from './worker-reports.js'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-
 /** A chore that one node does for all is done by whichever takes its turn first. */
 export const inTurns = (pool: Pool, chores: readonly Chore[]): Chore[] =>
   chores.map(chore => {
@@ -43,27 +40,27 @@ const forAll = (chores: readonly Chore[]): Chore[] => chores.map(chore => ({ ...
 /** Does the periodic work of every installation, and `more`, until it is stopped. */
 export function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
-    { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
+    { name: 'partitions', everyMs: 6 * HOUR_MS, run: () => ensureMonths(pool) },
     ...forAll([
-      { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
-      { name: 'contacts of past days', everyMs: HOUR, run: () => deleteOldContacts(pool) },
-      { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
-      { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-      { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
-      { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
-      { name: 'terms of personal data', everyMs: HOUR, run: signal => endTerms({ pool, clock }, signal) },
-      { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, blobUses, signal) },
-      { name: 'files without a row', everyMs: 12 * HOUR, run: signal => deleteLeftovers(pool, signal) },
-      { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
-      { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
-      { name: 'silent workers', everyMs: HOUR, run: () => deleteSilentReports(pool) },
-      { name: 'console sessions', everyMs: HOUR, run: () => deleteExpiredSessions(pool) },
-      { name: 'invitations', everyMs: HOUR, run: () => deleteExpiredInvitations(pool) },
+      { name: 'idempotency keys', everyMs: HOUR_MS, run: () => deleteExpiredKeys(pool) },
+      { name: 'contacts of past days', everyMs: HOUR_MS, run: () => deleteOldContacts(pool) },
+      { name: 'rate windows', everyMs: HOUR_MS, run: () => deleteStaleWindows(pool) },
+      { name: 'carriers’ references', everyMs: HOUR_MS, run: () => deleteStaleReferences(pool) },
+      { name: 'unmatched reports', everyMs: HOUR_MS, run: () => deleteStaleReports(pool) },
+      { name: 'guesses at links', everyMs: HOUR_MS, run: () => deleteStaleGuesses(pool) },
+      { name: 'terms of personal data', everyMs: HOUR_MS, run: signal => endTerms({ pool, clock }, signal) },
+      { name: 'unused attachments', everyMs: 6 * HOUR_MS, run: signal => deleteUnusedBlobs(pool, blobUses, signal) },
+      { name: 'files without a row', everyMs: 12 * HOUR_MS, run: signal => deleteLeftovers(pool, signal) },
+      { name: 'links of months that are gone', everyMs: 6 * HOUR_MS, run: () => deleteLostLinks(pool) },
+      { name: 'visits of months that are gone', everyMs: 6 * HOUR_MS, run: () => deleteLostCounts(pool) },
+      { name: 'silent workers', everyMs: HOUR_MS, run: () => deleteSilentReports(pool) },
+      { name: 'console sessions', everyMs: HOUR_MS, run: () => deleteExpiredSessions(pool) },
+      { name: 'invitations', everyMs: HOUR_MS, run: () => deleteExpiredInvitations(pool) },
     ]),
-    { name: 'counts of deliveries', everyMs: 5 * SECOND, run: () => sumTallies(pool) },
-    { name: 'usage', everyMs: 5 * SECOND, run: () => sumUsage(pool) },
-    { name: 'overdue deliveries', everyMs: MINUTE, oneNode: true, run: () => alarmOverdue(pool, log) },
-    { name: 'unaccounted notifications', everyMs: HOUR, oneNode: true, run: () => alarmUnaccounted(pool, log) },
+    { name: 'counts of deliveries', everyMs: 5 * SECOND_MS, run: () => sumTallies(pool) },
+    { name: 'usage', everyMs: 5 * SECOND_MS, run: () => sumUsage(pool) },
+    { name: 'overdue deliveries', everyMs: MINUTE_MS, oneNode: true, run: () => alarmOverdue(pool, log) },
+    { name: 'unaccounted notifications', everyMs: HOUR_MS, oneNode: true, run: () => alarmUnaccounted(pool, log) },
     ...more,
   ]
   const stop = new AbortController()

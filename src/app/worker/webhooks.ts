@@ -1,6 +1,7 @@
 import type { Keys } from '../../domain/access/keys.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal } from '../../domain/errors.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { RETRY_PLAN, type RetryPlan } from '../../domain/webhook.js'
 import { type Busy, repeatWhileBusy } from '../../engine/record/busy.js'
 import { retryWhileUnavailable, submitTo } from '../../engine/record/recorder.js'
@@ -23,24 +24,19 @@ import type { Config } from '../config.js'
 import type { Log } from '../log.js'
 import { targetRules } from '../webhook-rules.js'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-
 /** The limits of one endpoint in a worker: connections, and held messages, enough that a quick endpoint never waits for a claim. */
 const MAX_IN_FLIGHT = 16
 const MAX_HELD = 256
-const TIMEOUT_MS = 15 * SECOND
+const TIMEOUT_MS = 15 * SECOND_MS
 /** Outcomes of this long are written together. A crash makes the deliveries of that time happen twice, which are few. */
 const GATHER_MS = 15
 const HEALTH: HealthRules = {
   failuresToPause: 5,
-  maxPauseMs: MINUTE,
-  suspendAfterMs: 5 * DAY,
+  maxPauseMs: MINUTE_MS,
+  suspendAfterMs: 5 * DAY_MS,
   quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
 }
-const UNUSED_LISTENER_MS = DAY
+const UNUSED_LISTENER_MS = DAY_MS
 const PRUNE_BATCH = 5_000
 
 export interface WebhookWorkerParts {
@@ -112,10 +108,10 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [
   {
     name: 'interrupted webhooks',
-    everyMs: 5 * SECOND,
+    everyMs: 5 * SECOND_MS,
     run: () => reapMessages(pool, 'O processo que fazia esta entrega foi interrompido; ela será repetida.'),
   },
-  { name: 'old webhooks', everyMs: HOUR, oneNode: true, run: () => prune(pool, config.webhooks.days) },
+  { name: 'old webhooks', everyMs: HOUR_MS, oneNode: true, run: () => prune(pool, config.webhooks.days) },
 ]
 
 async function prune(pool: Pool, days: number): Promise<void> {

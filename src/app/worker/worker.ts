@@ -10,6 +10,7 @@ import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
 import { StoreUnavailable } from '../../domain/errors.js'
 import type { Queue } from '../../domain/queue.js'
+import { MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { createContentPacker } from '../../engine/deliver/content-packer.js'
 import type { Lane } from '../../engine/deliver/lane.js'
 import type { LaneOptions } from '../../engine/deliver/lane-options.js'
@@ -62,8 +63,6 @@ export interface WorkerParts {
   channelOptions?: Readonly<Record<Channel, object>>
 }
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
 /** One connection renews leases, the other takes over expired ones. */
 const LEASE_CONNECTIONS = 2
 
@@ -183,20 +182,20 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   })
   const requireDisk = openDiskGuard(config, log)
   const upkeep = startUpkeep(pool, directory.clock, log, [
-    ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => simulator.renew() }]),
+    ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND_MS, run: () => simulator.renew() }]),
     { name: 'which copy of the database this is', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
     {
       name: 'open months',
-      everyMs: MINUTE,
+      everyMs: MINUTE_MS,
       run: async () => {
         openMonths = await readOpenMonths(pool)
       },
     },
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
-    { name: 'incomplete replies', everyMs: MINUTE, oneNode: true, run: () => takeIncompleteReplies(events) },
+    { name: 'incomplete replies', everyMs: MINUTE_MS, oneNode: true, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
-    { name: 'report of this worker', everyMs: 5 * SECOND, run: reports.report },
+    { name: 'report of this worker', everyMs: 5 * SECOND_MS, run: reports.report },
     ...(await bulkChores(
       {
         config,

@@ -1,5 +1,6 @@
 import type { Mode } from '../../domain/access/token.js'
 import { html } from '../../domain/text/html.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { digest } from '../../runtime/digest.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { findAccountLogo, listAccounts } from '../../store/accounts/accounts.js'
@@ -47,7 +48,6 @@ const BYTES_ON_THEIR_WAY: Readonly<Record<Mode, number>> = { live: 128 * 1_048_5
 const MAX_RETURN_BYTES = 40 * 1_048_576
 const DKIM_REFRESH_MS = 30_000
 const FORWARD_MS = 5_000
-const HOUR_MS = 3_600_000
 
 export const emailRuntime: ChannelRuntime<EmailConfig> = {
   openDelivery,

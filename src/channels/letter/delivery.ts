@@ -3,6 +3,7 @@ import { findAttempt } from '../../domain/delivery/carrier-source.js'
 import { OperatorError } from '../../domain/errors.js'
 import { VERIFICATION_KEY, verificationAt } from '../../domain/evidence/verification-code.js'
 import { makeLinkCode } from '../../domain/recipient/link.js'
+import { SECOND_MS } from '../../domain/units.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findAccountLogo, findLogo } from '../../store/accounts/accounts.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
@@ -33,11 +34,10 @@ import { keepReceipt } from './receipts.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
 
-const SECOND = 1_000
 /** The post counts in days. */
-const TRACKED_EVERY_MS = 2 * 3_600 * SECOND
-const TRACKING_CHORE_MS = 60 * SECOND
-const SIMULATED_TRACKED_EVERY_MS = SECOND
+const TRACKED_EVERY_MS = 2 * 3_600 * SECOND_MS
+const TRACKING_CHORE_MS = 60 * SECOND_MS
+const SIMULATED_TRACKED_EVERY_MS = SECOND_MS
 
 export const letterRuntime: ChannelRuntime<LetterConfig> = {
   openDelivery,
@@ -142,7 +142,7 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
   const simulated = await simulatorAddress('letter-tracking')
   const posts: [boolean, URL | null, number, number][] = [
     [false, hasCarriers ? config.tracking : null, TRACKED_EVERY_MS, TRACKING_CHORE_MS],
-    [true, simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
+    [true, simulated, SIMULATED_TRACKED_EVERY_MS, SECOND_MS],
   ]
   return posts.flatMap(([isSimulated, url, trackedEveryMs, everyMs]) => {
     if (url === null) return []

@@ -4,6 +4,7 @@ import { type PartPlan, planParts } from '../../domain/delivery/message-parts.js
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/delivery/reference-tag.js'
 import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/text/gsm7.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { type Carrier, type CarrierEvent, type Provider, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'
 import { choiceReader, integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
@@ -35,7 +36,6 @@ const PART_PAUSE_MS = 300
 const FIRST_CARRIER_TLV = 0x1400
 const LAST_CARRIER_TLV = 0x3fff
 const INTERNATIONAL = { ton: 1, npi: 1 }
-const HOUR_MS = 3_600_000
 /** After the end of the validity the carrier reports it, and the report travels. */
 const REPORT_MARGIN_HOURS = 1
 

@@ -1,5 +1,6 @@
 import { findAttempt } from '../../domain/delivery/carrier-source.js'
 import { expectReference } from '../../domain/delivery/reference.js'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'
@@ -28,14 +29,11 @@ import { readTwilioAccount } from './twilio-account.js'
 import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
 /** A minute of an account's plan lasts this long in the simulator: 15 minutes are a second and a half. */
 const SIMULATED_MINUTE_MS = 100
 
 /** A carrier writes the errors of a call to its log a moment after the call. */
-const ERROR_LOG_MS = 20 * SECOND
+const ERROR_LOG_MS = 20 * SECOND_MS
 
 export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, openPreview, callbackParts, documents }
 
@@ -49,7 +47,7 @@ async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<Chan
 }
 
 function openPreview(context: RuntimeContext<VoiceConfig>): ChannelPreview {
-  const prepare = createVoicePreparation({ render: renderingOf(context), minuteMs: MINUTE })
+  const prepare = createVoicePreparation({ render: renderingOf(context), minuteMs: MINUTE_MS })
   return {
     async show(claim) {
       const message = await prepare(claim)
@@ -63,7 +61,7 @@ function openPreview(context: RuntimeContext<VoiceConfig>): ChannelPreview {
 const renderingOf = ({ pool, templates }: RuntimeContext<VoiceConfig>): Rendering =>
   createRendering(voice, templates, (id, version) => findVersionContent(pool, id, version))
 
-const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
+const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE_MS)
 
 function partsOf(provider: string, { config, publicUrl, pool }: DeliveryContext<VoiceConfig>, world: World) {
   const { carrier, simulatorUrl } = world
@@ -137,14 +135,14 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   )
   const days = config.recordingDays
   return [
-    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recordings, context) },
-    { name: 'ends of calls', everyMs: SECOND, run: () => askOpenCalls(calls, context) },
+    { name: 'recordings of calls', everyMs: SECOND_MS, run: () => fetchRecordings(recordings, context) },
+    { name: 'ends of calls', everyMs: SECOND_MS, run: () => askOpenCalls(calls, context) },
     ...(days === null
       ? []
       : [
           {
             name: 'recordings at the end of their term',
-            everyMs: HOUR,
+            everyMs: HOUR_MS,
             oneNode: true as const,
             run: () => endRecordings(context, days),
           },

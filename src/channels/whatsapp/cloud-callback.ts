@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../../domain/access/secret.js'
 import { numberForms } from '../../domain/text/phone.js'
 import { cutText } from '../../domain/text/text.js'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { parseJson } from '../carrier-http.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
@@ -17,13 +18,10 @@ export interface CloudCallbackParts {
   identityOf(phoneNumberId: string): string | null
 }
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
 /** The waits before the next message while the trouble concerns the message or its recipient. */
-const MESSAGE_WAITS_MS = [30 * SECOND, 90 * SECOND, 270 * SECOND]
+const MESSAGE_WAITS_MS = [30 * SECOND_MS, 90 * SECOND_MS, 270 * SECOND_MS]
 /** The waits while the account or the carrier has trouble: about a day, as for refused sends, because a person has to settle it with Meta. */
-const CARRIER_WAITS_MS = [30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(23).fill(HOUR)]
+const CARRIER_WAITS_MS = [30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, 30 * MINUTE_MS, ...Array<number>(23).fill(HOUR_MS)]
 const REPORTS = ['sent', 'delivered', 'read'] as const
 
 /** Meta's callbacks: the handshake, the reports on messages, and people's replies. */

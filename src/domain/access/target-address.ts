@@ -65,7 +65,8 @@ const FIRST_FREE_PORT = 1_024
  * every connection.
  */
 export function readWebhookUrl(text: string, rules: TargetRules): string {
-  const url = URL.canParse(text) && text.length <= MAX_URL_CHARACTERS ? new URL(text) : refuse('webhookUrl')
+  if (text.length > MAX_URL_CHARACTERS) refuse('tooLong', 'url', String(MAX_URL_CHARACTERS))
+  const url = URL.canParse(text) ? new URL(text) : refuse('webhookUrl')
   if (url.protocol !== 'https:' && url.protocol !== 'http:') refuse('webhookUrl')
   if (url.username !== '' || url.password !== '') refuse('webhookCredentials')
   if (url.hash !== '') refuse('webhookFragment')

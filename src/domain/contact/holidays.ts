@@ -1,3 +1,5 @@
+import { DAY_MS } from '../units.js'
+
 /** A day of the calendar, without a time zone: 2027-03-26. */
 export type Day = string
 
@@ -24,8 +26,6 @@ const movable: readonly { readonly offset: number; readonly name: string; readon
   { offset: -2, name: 'Sexta-feira Santa', kind: 'national' },
   { offset: 60, name: 'Corpus Christi', kind: 'bank' },
 ]
-
-const DAY_MS = 86_400_000
 
 /** Easter Sunday of the Gregorian calendar, in milliseconds of UTC (the algorithm of Meeus, Jones and Butcher). */
 function easterOf(year: number): number {

@@ -1,5 +1,6 @@
 import { type AccountSettings, type Bilingual, type Setting, settingsOf, whole } from '../account.js'
 import type { ChannelTraits } from '../channel.js'
+import { HOUR_MS } from '../units.js'
 import { ANY_TIME, readHours } from './hours.js'
 import type { ContactRules } from './rules.js'
 
@@ -9,8 +10,6 @@ export interface ContactDefaults {
   readonly hours: string
   readonly perDay: number
 }
-
-const HOUR_MS = 3_600_000
 
 const readHoursSetting = (text: string): string | null => (text === ANY_TIME ? text : (readHours(text)?.text ?? null))
 

@@ -1,4 +1,5 @@
 import { zoneOffset } from '../text/zone-offset.js'
+import { DAY_MS, MINUTE_MS } from '../units.js'
 import type { Day } from './holidays.js'
 
 /** What the clock on the wall of a zone shows. */
@@ -10,8 +11,6 @@ export interface LocalTime {
   minutes: number
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 86_400_000
 const HALF_DAY_MS = DAY_MS / 2
 
 export function localTime(at: Date, zone: string): LocalTime {

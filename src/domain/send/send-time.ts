@@ -1,7 +1,7 @@
 import { Refusal, refuse } from '../errors.js'
 import { readBrazilianDate, readIso } from '../text/dates.js'
+import { DAY_MS } from '../units.js'
 
-const DAY_MS = 86_400_000
 /** As long as a step of a sequence may wait. */
 const MAX_DAYS_AHEAD = 90
 /** A request that took its time on the way is not too late: it goes at once. */

@@ -3,6 +3,7 @@ import { decide, type Planned } from '../delivery/decision.js'
 import { newStatus } from '../delivery/status.js'
 import { applyFact, type Fact, type FactType } from '../delivery/transition.js'
 import { type DeliveryRules, planDeliveries, type TraitsOf } from '../notification.js'
+import { MINUTE_MS } from '../units.js'
 import { FALLBACK_STEP } from './sequence.js'
 
 /** What becomes of a message once it was sent. silent: nothing is ever heard of it. */
@@ -23,7 +24,6 @@ export interface SimulatedEvent {
   reason: string | null
 }
 
-const MINUTE_MS = 60_000
 const factsOf: Readonly<Record<Outcome, readonly FactType[]>> = {
   silent: [],
   delivered: ['delivered'],

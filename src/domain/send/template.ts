@@ -1,7 +1,9 @@
-import { Liquid, type Template as ParsedTemplate } from 'liquidjs'
+import { Liquid, type Template as ParsedTemplate, type StaticAnalysis } from 'liquidjs'
 import { Refusal } from '../errors.js'
 import type { JsonObject } from '../notification.js'
 import { LINK_PLACEHOLDER } from '../recipient/link.js'
+import { isBlank } from '../text/text.js'
+import { findIgnoredWords, type IgnoredWords } from './ignored-words.js'
 
 export interface TemplateVariable {
   name: string
@@ -38,8 +40,10 @@ const FOREIGN_VARIABLE = new RegExp(
 export type TemplateFault =
   | { fault: 'placeholder'; found: string; right: string }
   | { fault: 'number'; found: string }
+  | ({ fault: 'ignored' } & IgnoredWords)
   | { fault: 'syntax'; line: number | null }
   | { fault: 'undeclared' | 'missing'; variable: string }
+  | { fault: 'member'; found: string; right: string }
   | { fault: 'limits' }
   | { fault: 'variables' }
   | { fault: 'elements' }
@@ -51,7 +55,12 @@ export function checkTemplate(content: string, declared: readonly TemplateVariab
     const parsed = plainEngine.parse(content)
     const foreign = findForeignVariable(content)
     if (foreign !== null) return foreign
-    const used = [...new Set(plainEngine.globalVariablesSync(parsed))]
+    const ignored = findIgnoredWords(content, plainEngine.options)
+    if (ignored !== null) return { fault: 'ignored', ...ignored }
+    const { globals } = plainEngine.analyzeSync(parsed)
+    const member = findMember(globals)
+    if (member !== null) return member
+    const used = Object.keys(globals)
     if (Math.max(used.length, declared?.length ?? 0) > MAX_TEMPLATE_VARIABLES) return { fault: 'variables' }
     if (declared === null) return used.map(name => ({ name, required: true }))
     const names = new Set(declared.map(({ name }) => name))
@@ -82,6 +91,17 @@ function findForeignVariable(content: string): TemplateFault | null {
   return null
 }
 
+/** The value of a variable is one text, number or boolean: a member of it could never be filled in. A text has a size and characters. */
+function findMember(globals: StaticAnalysis['globals']): TemplateFault | null {
+  for (const variable of Object.values(globals).flat()) {
+    const member = variable.segments[1]
+    if (typeof member !== 'string' || (member === 'size' && variable.segments.length === 2)) continue
+    const found = String(variable)
+    return { fault: 'member', found, right: `{{ ${found.replace(/[^\p{L}\p{N}_]+/gu, '_').replace(/_$/, '')} }}` }
+  }
+  return null
+}
+
 /**
  * Renders Liquid strictly. A missing obligatory variable is an error, never a hole; nothing but the variables' own members can be
  * reached; parsing and rendering are bounded in time, memory and size. `html`: the result is markup, so that the values of variables are
@@ -96,7 +116,7 @@ export function renderTemplate(
   const scope: Record<string, unknown> = {}
   for (const { name, required } of variables) {
     const value = Object.hasOwn(values, name) ? values[name] : null
-    const empty = value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
+    const empty = value === null || value === undefined || (typeof value === 'string' && isBlank(value))
     if (empty && required) return { fault: 'missing', variable: name }
     scope[name] = empty ? '' : value
   }
@@ -158,6 +178,8 @@ function toFault(error: unknown): TemplateFault {
 export function templateRefusal(fault: TemplateFault, values: string): Refusal {
   if (fault.fault === 'placeholder') return new Refusal('templatePlaceholder', [fault.found, fault.right])
   if (fault.fault === 'number') return new Refusal('templateNumber', [fault.found])
+  if (fault.fault === 'member') return new Refusal('templateMember', [fault.found, fault.right])
+  if (fault.fault === 'ignored') return new Refusal('templateIgnored', [fault.found, fault.cure])
   if (fault.fault === 'limits') return new Refusal('templateLimits')
   if (fault.fault === 'elements') return new Refusal('tooManyElements', [String(MAX_TEMPLATE_ELEMENTS)])
   if (fault.fault === 'variables') return new Refusal('tooManyVariables', [String(MAX_TEMPLATE_VARIABLES)])

@@ -1,6 +1,6 @@
+import { DAY_MS } from '../units.js'
 import { zoneOffset } from './zone-offset.js'
 
-const HOUR = 3_600_000
 /** Dates are stored in UTC and shown in Brasília's time, whatever the time zone of the process is. */
 const offsetMs = (atMs: number): number => zoneOffset(atMs, 'America/Sao_Paulo')
 
@@ -32,8 +32,6 @@ function isDay(text: string): boolean {
   return !Number.isNaN(utc) && new Date(utc).toISOString().startsWith(text)
 }
 
-const DAY = 24 * HOUR
-
 /** A moment in Brasília as `brazilianDate` writes it, or null; the seconds may be left out. */
 export function readBrazilianDate(text: string): Date | null {
   const [whole, day, month, year, time, seconds = ':00'] = /^(\d\d)\/(\d\d)\/(\d{4}) (\d\d:\d\d)(:\d\d)?$/.exec(text) ?? []
@@ -49,8 +47,8 @@ export function readDay(text: string): { start: Date; end: Date } | null {
   if (!/^\d{4}-\d\d-\d\d$/.test(text) || !isDay(text)) return null
   const utc = Date.parse(`${text}T00:00:00Z`)
   // The offset at noon: midnight itself may not exist on the day on which summer time begins.
-  const startOf = (midnight: number): Date => new Date(midnight - offsetMs(midnight + DAY / 2))
-  return { start: startOf(utc), end: startOf(utc + DAY) }
+  const startOf = (midnight: number): Date => new Date(midnight - offsetMs(midnight + DAY_MS / 2))
+  return { start: startOf(utc), end: startOf(utc + DAY_MS) }
 }
 
 /** A date that has not happened is null in some status records and an empty text in others. */

@@ -18,7 +18,8 @@ export type NumberFault = 'masked' | 'too short' | 'no ninth digit' | 'fixed lin
 export function examineNumber(text: string, use: NumberUse): { number: string } | { fault: NumberFault } {
   const { plus, digits } = split(text)
   if (digits === null) return { fault: 'masked' }
-  const read = readBrazilian(digits, plus) ?? readInternational(digits)
+  // Without its area code a Brazilian number may have the digits of a foreign one.
+  const read = !plus && digits.length < SHORTEST_NATIONAL ? null : (readBrazilian(digits, plus) ?? readInternational(digits))
   if (read === null) return { fault: digits.length < SHORTEST_NATIONAL ? 'too short' : 'impossible' }
   // The digit that completes an old number is a guess, and a guess can reach a stranger.
   if (read.kind === 'old mobile') return { fault: 'no ninth digit' }

@@ -7,8 +7,12 @@ export function countCharacters(text: string): number {
 
 export const hasControlCharacters = (text: string): boolean => /[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text)
 
-/** Nothing in the text can be seen: white space, control characters and marks of no width at most. */
-export const isBlank = (text: string): boolean => !/[^\s\p{Z}\p{Cc}\p{Cf}]/u.test(text)
+/** A character that can be seen, as a schema says it: not white space, nor a control character, nor a mark of no width. */
+export const VISIBLE_CHARACTER = String.raw`[^\s\p{Z}\p{Cc}\p{Cf}]`
+const visible = new RegExp(VISIBLE_CHARACTER, 'u')
+
+/** Nothing in the text can be seen. */
+export const isBlank = (text: string): boolean => !visible.test(text)
 
 export const mebibytes = (bytes: number): string => `${Math.floor((bytes / 1_048_576) * 10) / 10} MiB`.replace('.', ',')
 

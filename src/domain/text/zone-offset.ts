@@ -1,4 +1,4 @@
-const HOUR = 3_600_000
+import { HOUR_MS } from '../units.js'
 
 interface Zone {
   format: Intl.DateTimeFormat
@@ -16,7 +16,7 @@ export function zoneOffset(atMs: number, name: string): number {
     zone = { format: new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' }), offsets: new Map() }
     zones.set(name, zone)
   }
-  const hour = Math.floor(atMs / HOUR)
+  const hour = Math.floor(atMs / HOUR_MS)
   const known = zone.offsets.get(hour)
   if (known !== undefined) return known
   const text = zone.format.formatToParts(atMs).find(part => part.type === 'timeZoneName')!.value

@@ -25,6 +25,7 @@ import { requireSendTime, waitForSendTime } from '../../domain/send/send-time.js
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
+import { type AllowedSendOptions, requireAllowedSend } from './allowed-send.js'
 import type { CountUnits } from './count-units.js'
 
 export interface AcceptStore {
@@ -44,6 +45,7 @@ export interface AcceptStore {
 
 export interface AcceptOptions {
   store: AcceptStore
+  allowed: AllowedSendOptions
   clock: Clock
   pepper: Buffer
   /** Called for accounts with a cap only, because it has to compose the messages. */
@@ -102,13 +104,16 @@ export interface Submission {
   idempotency: Acceptance['idempotency']
   /** The line of a batch that is accepted with it, or not at all. */
   line?: BatchLine
-  /** Reads the sender from the database; rejects if it may no longer send this request. */
+  /** Reads the sender from the database; rejects if it may no longer send. */
   readSender(): Promise<Sender>
 }
 
 export type Accept = ReturnType<typeof createAccept>
 
-export function createAccept({ store, clock, pepper, countUnits, onAccepted, requireDisk, trace, ...limits }: AcceptOptions) {
+export function createAccept(options: AcceptOptions) {
+  const { store, allowed, clock, pepper, countUnits, onAccepted, requireDisk, trace, ...limits } = options
+  const requireAllowed = (request: SendRequest, { mode, rules: { settings } }: Sender): void =>
+    requireAllowedSend(request, { mode, settings }, allowed)
   const isStandbyLost = remember(STANDBY_MAX_AGE_MS, () => store.isStandbyLost())
   /** A commit that waits for a lost standby has an unknown outcome, and its connection is gone until the standby is back. */
   const requireStandby = async (): Promise<void> => {
@@ -143,11 +148,13 @@ export function createAccept({ store, clock, pepper, countUnits, onAccepted, req
   async function write(send: Submission): Promise<Accepted> {
     const { request, sender, idempotency } = send
     await requireStandby()
-    await requireDisk()
+    // First of all: what was accepted once is answered again, whatever has been forbidden since.
     if (idempotency !== null) {
       const use = await store.findKeyUse(sender, idempotency.key)
       if (use !== null) return replay(use, idempotency)
     }
+    requireAllowed(request, sender)
+    await requireDisk()
     requireSendTime(request.sendAt, new Date(clock()))
     const named = namedTemplates(request)
     const [validation, templates] = await Promise.all([
@@ -188,7 +195,12 @@ export function createAccept({ store, clock, pepper, countUnits, onAccepted, req
     validation: StoredValidation | null,
     bound: ReadonlyMap<Channel, number> | null,
   ): Promise<Accepted> {
-    for (let plans = 1, current = sender; ; plans++, current = await readSender()) {
+    const readAllowed = async (): Promise<Sender> => {
+      const current = await readSender()
+      requireAllowed(request, current)
+      return current
+    }
+    for (let plans = 1, current = sender; ; plans++, current = await readAllowed()) {
       const planned = planSend(request, current, templates, new Date(clock()))
       const deliveries =
         bound === null

@@ -2,6 +2,7 @@ import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
 import { REFERENCE_DAYS, termsOf } from '../../domain/retention.js'
+import { DAY_MS } from '../../domain/units.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
 import { type Aged, listAged, listPostponed, pruneReferences, saveProgress, settlePostponed } from '../../store/ageing.js'
 import { eraseData } from '../../store/person/erase.js'
@@ -13,7 +14,6 @@ export interface RetentionParts {
   batch?: number
 }
 
-const DAY_MS = 86_400_000
 const BATCH = 200
 /** The batches of one kind of data of one scope in a run: 100,000 notifications. The next run does what is left. */
 const MAX_BATCHES = 500

@@ -7,10 +7,9 @@ import { type Batch, finishBatch, listSending, takeBatchTurn } from '../../store
 import { failLine, isGoodLine, type Line } from '../../store/bulk/lines.js'
 import type { Pool } from '../../store/postgres.js'
 import type { Accept } from '../accept/accept.js'
-import { type AllowedSendOptions, requireAllowedSend } from '../accept/allowed-send.js'
 import { faultOf, lineReader, type ReadRequest } from './line-reader.js'
 
-export interface SendParts extends AllowedSendOptions {
+export interface SendParts {
   pool: Pool
   fields: BulkFields
   read: ReadRequest
@@ -94,17 +93,20 @@ const TEMPORARY: readonly RefusalKind[] = ['unavailable', 'unknown', 'in-progres
 
 /** No idempotency key: the line itself is locked and marked by the transaction that writes its notification. */
 async function acceptLine(
-  { pool, accept, simulator, supportEmail }: SendParts,
+  { pool, accept }: SendParts,
   batch: Batch,
   rules: Sender['rules'],
   line: number,
   request: SendRequest,
 ): Promise<void> {
   const { account, mode, token, address } = batch
-  const senderBy = ({ settings, sequence, revision }: Sender['rules']): Sender => {
-    requireAllowedSend(request, { mode, settings }, { simulator, supportEmail })
-    return { account, mode, token, address, rules: { settings, sequence, revision } }
-  }
+  const senderBy = ({ settings, sequence, revision }: Sender['rules']): Sender => ({
+    account,
+    mode,
+    token,
+    address,
+    rules: { settings, sequence, revision },
+  })
   // Not written: the account was edited, another node accepted the line, or the batch was paused.
   const readSender = async (): Promise<Sender> => {
     if (!(await isGoodLine(pool, batch.id, line))) throw new Refusal('overloaded')

@@ -4,6 +4,7 @@ import { zonesOfRecipient } from '../../domain/contact/area-zones.js'
 import { type ContactWait, contactDay, describeWait, waitForHours, waitForNextDay } from '../../domain/contact/rules.js'
 import { contactRulesOf } from '../../domain/contact/settings.js'
 import { canonicalJson, type Json } from '../../domain/evidence/canonical-json.js'
+import { HOUR_MS, MINUTE_MS } from '../../domain/units.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import { type ContentUse, countContact, takeContent } from '../../store/delivery/contacts.js'
 import type { Queryable } from '../../store/postgres.js'
@@ -20,8 +21,6 @@ export type KeptBack = Exclude<ContactVerdict, { kind: 'go' }>
 /** Asked once a message is ready, before its carrier is called. A message that may go is counted when this resolves. */
 export type ContactGate = (claim: Claim) => Promise<ContactVerdict>
 
-const HOUR_MS = 3_600_000
-const MINUTE_MS = 60_000
 const GO: ContactVerdict = { kind: 'go' }
 
 /** The gate of a channel's real carriers; null: the channel has no rules. */

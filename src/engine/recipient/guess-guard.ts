@@ -1,5 +1,6 @@
 import { addressGroup, addressSite } from '../../domain/access/address-range.js'
 import { overloaded } from '../../domain/errors.js'
+import { MINUTE_MS } from '../../domain/units.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { Pool } from '../../store/postgres.js'
@@ -17,16 +18,15 @@ export interface Locked {
 
 export type GuessLimits = Record<'perAddress' | 'perSite' | 'total', Omit<GuessLimit, 'key'>>
 
-const MINUTE = 60_000
 /**
  * Brazilian carriers put many phones behind one address, so only wrong guesses count. With 100 million links stored, 3,000
  * guesses a minute from anywhere hit one link in two to three days; a hit shows one message, unless a question protects it.
  * Beyond these 3,000, each address has one guess an hour, so that an attacker cannot lock out people who guess nothing.
  */
 const guessLimits: GuessLimits = {
-  perAddress: { wrong: 50, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },
-  perSite: { wrong: 200, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },
-  total: { wrong: 3_000, windowMs: MINUTE, lockMs: MINUTE },
+  perAddress: { wrong: 50, windowMs: 10 * MINUTE_MS, lockMs: 15 * MINUTE_MS },
+  perSite: { wrong: 200, windowMs: 10 * MINUTE_MS, lockMs: 15 * MINUTE_MS },
+  total: { wrong: 3_000, windowMs: MINUTE_MS, lockMs: MINUTE_MS },
 }
 
 /** `kind`: what is guessed at. Guesses at another kind are counted by themselves. */

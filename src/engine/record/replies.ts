@@ -3,6 +3,7 @@ import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import { type CarrierSource, findAttempt } from '../../domain/delivery/carrier-source.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { findAttempts, findNewestTo, findReference } from '../../store/carrier/references.js'
 import {
@@ -38,8 +39,6 @@ export async function takeReply(source: CarrierSource, reply: CarrierReply, part
   })
   return 'taken'
 }
-
-const HOUR_MS = 60 * 60_000
 
 /** A carrier repeats a reply that we did not acknowledge, without an id: the same text from the same person within the hour is one reply. */
 function idsByHour({ from, text }: CarrierReply, at: Date): { answerId: string; answerIds: string[] } {

@@ -1,8 +1,7 @@
 import type { DeliveryStatus } from '../../domain/delivery/status.js'
+import { HOUR_MS } from '../../domain/units.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 import type { Tally } from '../../store/delivery/records.js'
-
-const HOUR_MS = 3_600_000
 
 type Changed = StoredDelivery & { before: DeliveryStatus }
 type Counts = Pick<Tally, 'sent' | 'delivered' | 'read' | 'failed'>

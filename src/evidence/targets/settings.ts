@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { decodePercent } from '../../domain/text/percent.js'
+import { SECOND_MS } from '../../domain/units.js'
 import { readSecret } from '../../domain/webhook.js'
 import type { S3Place } from '../../runtime/objects/s3.js'
 import { readS3Place } from '../../runtime/objects/settings.js'
@@ -29,7 +30,6 @@ export interface AuthoritySetting {
   url: string
 }
 
-const SECOND = 1_000
 const DAY_SECONDS = 86_400
 const MIN_SECRET_BYTES = 24
 
@@ -60,7 +60,7 @@ function readTarget(text: string, defaultSeconds: number, known: readonly string
   const every = options.get('every') ?? String(defaultSeconds)
   if (!/^\d{1,6}$/.test(every) || Number(every) > 30 * DAY_SECONDS) return null
   url.hash = ''
-  return { url, options, everyMs: Number(every) * SECOND }
+  return { url, options, everyMs: Number(every) * SECOND_MS }
 }
 
 const MINUTE_SECONDS = 60

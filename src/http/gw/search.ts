@@ -2,14 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { ChannelContract } from '../../channels/channel-contract.js'
 import { channelModules } from '../../channels/registry.js'
-import { atMost } from '../../channels/request-part.js'
 import type { Channel } from '../../domain/channel.js'
 import { deliveryStates } from '../../domain/delivery/status.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import { brazilianIso, readDay, readIso } from '../../domain/text/dates.js'
-import { isStorable } from '../../domain/text/text.js'
+import { countCharacters, isStorable } from '../../domain/text/text.js'
 import { type FoundNotification, PAGE_SIZE, type Search, searchNotifications } from '../../store/notification/search.js'
 import type { Pool } from '../../store/postgres.js'
 import { wireStatuses } from '../../webhooks/payload.js'
@@ -30,7 +29,9 @@ const moment = 'Um dia de Brasília (2026-07-18) ou um momento em ISO 8601 com f
 const parameter = (description: string) => Type.Optional(Type.String({ description }))
 const querySchema = Type.Object({
   customID: parameter('A referência dada no envio, inteira.'),
-  recipient: parameter('O e-mail, o número (só dígitos) ou o nome do destinatário, inteiro.'),
+  recipient: parameter(
+    'O contato do canal, inteiro: o e-mail, o número (só dígitos) ou o `name` dado ao canal. Não procura em `nameTo`.',
+  ),
   channel: parameter(`Um canal: ${channelModules.map(({ wire }) => wire).join(', ')}.`),
   status: parameter(
     `O que já aconteceu (${Object.values(wireStatuses).join(', ')}) ou o estado de agora (${deliveryStates.join(', ')}).`,
@@ -114,7 +115,7 @@ function readSearch(query: Query, { account, mode }: Scope, contracts: SearchOpt
   const channel = read('channel', text => readChannel(text, { parameter: 'channel' }))
   const search = {
     scope: { account, mode },
-    customId: atMost(given('customID'), MAX_CUSTOM_ID_CHARACTERS, 'customID'),
+    customId: read('customID', readCustomId),
     recipients: read('recipient', text => readRecipient(text, channel, contracts)),
     channel,
     status: read('status', readStatus),
@@ -125,6 +126,11 @@ function readSearch(query: Query, { account, mode }: Scope, contracts: SearchOpt
   if (search.fromMs !== null && search.toMs !== null && search.toMs <= search.fromMs) refuse('emptySpan')
   return search
 }
+
+const readCustomId = (text: string): string =>
+  countCharacters(text) > MAX_CUSTOM_ID_CHARACTERS
+    ? refuse('tooLongParameter', 'customID', String(MAX_CUSTOM_ID_CHARACTERS))
+    : text
 
 export function readStatus(name: string): NonNullable<Search['status']> {
   if (!statusNames.includes(name)) refuseValue({ parameter: 'status' }, statusNames)

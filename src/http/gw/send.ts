@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { firstSend } from '../../channels/first-send.js'
 import { Refusal, refuse } from '../../domain/errors.js'
 import type { Accept } from '../../engine/accept/accept.js'
-import { type AllowedSendOptions, requireAllowedSend } from '../../engine/accept/allowed-send.js'
 import type { Caller } from '../../engine/access/directory.js'
 import { explainUnauthorized } from '../token-faults.js'
 import { warnOfUnknown } from '../unknown-members.js'
@@ -11,7 +10,7 @@ import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
 import { uuid } from './wire.js'
 
-export interface SendOptions extends AllowedSendOptions {
+export interface SendOptions {
   accept: Accept['accept']
   /** The holder of a token as the database has it now; null: the token counts no longer. */
   findCurrentCaller(jti: string): Promise<Caller | null>
@@ -56,11 +55,13 @@ export function addSend(app: FastifyInstance, options: SendOptions): void {
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
       const { request: send, bodySha256, unknown } = await reader.read(body, key !== null, caller)
       warnOfUnknown(reply, unknown)
-      const senderOf = (known: Caller) => {
-        requireAllowedSend(send, known, options)
-        const { account, mode, sequence, settings, revision } = known
-        return { account, mode, token: token.jti, address, rules: { sequence, settings, revision } }
-      }
+      const senderOf = ({ account, mode, sequence, settings, revision }: Caller) => ({
+        account,
+        mode,
+        token: token.jti,
+        address,
+        rules: { sequence, settings, revision },
+      })
       const readSender = async () => {
         const current = await findCurrentCaller(token.jti)
         if (current === null) explainUnauthorized(request, reply, { fault: 'revoked' })

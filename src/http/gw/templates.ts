@@ -6,7 +6,7 @@ import type { TemplateRunner } from '../../channels/template-runner.js'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
+import { freeObject, optionalText, optionalVisible, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
 import { neutralWordingWarnings } from '../../domain/send/neutral-wording.js'
 import {
@@ -94,7 +94,6 @@ const createBody = Type.Object({
   conteudo: requiredText({ description: 'A mensagem, com variáveis em Liquid: {{ nome }}.' }),
   ...shared,
 })
-const optionalVisible = (description: string) => optionalText({ pattern: '\\S', description })
 const editBody = Type.Object({
   nome: optionalVisible('O novo nome. Ausente: fica como está.'),
   conteudo: optionalVisible('O novo conteúdo, que vira uma nova versão. Ausente: fica como está.'),

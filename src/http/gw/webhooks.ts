@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import { optionalText, requiredText } from '../../domain/schema.js'
+import { optionalText, optionalVisible, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
 import { readIso } from '../../domain/text/dates.js'
 import type { Pool } from '../../store/postgres.js'
@@ -39,7 +39,7 @@ const createBody = Type.Object({
   ...wire.interests,
 })
 const editBody = Type.Object({
-  url: optionalText({ pattern: '\\S', description: 'O novo endereço. Ausente: fica como está.' }),
+  url: optionalVisible('O novo endereço. Ausente: fica como está.'),
   ...wire.interests,
   ativo: optionalBoolean('true ativa, false desativa. Ausente: fica como está.'),
 })
@@ -52,7 +52,7 @@ const replayBody = Type.Object({
 const attemptsQuery = Type.Object({
   antesDe: Type.Optional(Type.String({ description: 'Só tentativas anteriores a esta (id): a página seguinte.' })),
   mensagem: Type.Optional(Type.String({ description: 'Só desta mensagem.' })),
-  somenteFalhas: Type.Optional(Type.String({ description: 'true: só as que falharam.' })),
+  somenteFalhas: Type.Optional(Type.String({ enum: ['true', 'false'], description: 'true: só as que falharam.' })),
 })
 
 const ATTEMPTS_PER_PAGE = 50
@@ -165,7 +165,7 @@ function readChanges(body: Static<typeof editBody>): EndpointChanges {
 
 function readQuery({ antesDe, mensagem, somenteFalhas }: Static<typeof attemptsQuery>): AttemptQuery {
   if (antesDe !== undefined && !/^\d{1,15}$/.test(antesDe)) refuse('notAttempt', 'antesDe')
-  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notId', 'mensagem'))
+  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notIdParameter', 'mensagem'))
   return {
     before: antesDe === undefined ? null : Number(antesDe),
     message,

@@ -1,4 +1,5 @@
 import { refuse } from '../../domain/errors.js'
+import { DAY_MS } from '../../domain/units.js'
 
 /** How a cell shows its number. `padded`: digits with zeros before them, as for postcodes and documents. */
 export type NumberFormat =
@@ -22,7 +23,6 @@ export function numberFormatOf(id: number, code: string | null): NumberFormat {
   return hasDay || hasTime ? { kind: 'date', hasDay, hasTime } : { kind: 'plain' }
 }
 
-const DAY_MS = 86_400_000
 /** Day 0. The calendar of 1900 counts a 29 February that never was; days after it are right with this beginning. */
 const EPOCH = Date.UTC(1899, 11, 30)
 const EPOCH_1904 = Date.UTC(1904, 0, 1)

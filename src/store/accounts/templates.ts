@@ -170,31 +170,32 @@ export const addTemplateVersion = (
   )
 
 /**
- * The active template that a request means by a name: public UUID, own external id, own name, then the same among those
- * that the entity shares. A test send prefers the templates of its own mode. Among equals (the same external id, or the same name shared
- * by two accounts) the newest counts.
+ * The template that a request means by a name: public UUID, own external id, own name, then the same among those that the entity shares.
+ * A test send prefers the templates of its own mode. Among equals (the same external id, or the same name shared by two accounts) the
+ * newest active one counts. An inactive template keeps its name: the name never means the text of another one in its place.
  */
 export async function resolveTemplates(
   db: Queryable,
   { account, mode }: Scope,
   named: readonly { channel: Channel; name: string }[],
 ): Promise<Map<Channel, TemplateVersion>> {
-  const { rows } = await run<{ channel: Channel; id: string; version: number }>(db, {
+  const { rows } = await run<{ channel: Channel; id: string; version: number; active: boolean }>(db, {
     name: 'resolve-templates',
-    text: `select distinct on (w.channel) w.channel, t.id, t.version
+    text: `select distinct on (w.channel) w.channel, t.id, t.version, t.active
            from unnest($3::text[], $4::text[]) as w(channel, name)
            join account me on me.id = $1
            join account owner on owner.entity_id = me.entity_id
            join template t on t.account_id = owner.id and t.channel = w.channel
-           where t.active and ${IN_MODE} and (t.account_id = $1 or t.shared)
+           where ${IN_MODE} and (t.account_id = $1 or t.shared)
              and (t.id::text = lower(w.name) or t.external_id = w.name or t.name = w.name)
-           order by w.channel, t.id::text = lower(w.name) desc, t.account_id = $1 desc, t.mode desc, t.external_id is not distinct from w.name desc, t.id desc`,
+           order by w.channel, t.id::text = lower(w.name) desc, t.account_id = $1 desc, t.mode desc, t.external_id is not distinct from w.name desc,
+             t.active desc, t.id desc`,
     values: [account, mode, named.map(item => item.channel), named.map(item => item.name)],
   })
-  return new Map(rows.map(row => [row.channel, { id: row.id, version: row.version }]))
+  return new Map(rows.filter(({ active }) => active).map(({ channel, id, version }) => [channel, { id, version }]))
 }
 
-/** Whether a name means only templates that were switched off, among those that the scope could use. */
+/** Whether a name that means no active template is that of one that was switched off, among those that the scope could use. */
 export const isRetiredTemplate = (db: Queryable, { account, mode }: Scope, channel: Channel, name: string): Promise<boolean> =>
   matchesRow(
     db,

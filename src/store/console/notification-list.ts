@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { HIGHEST_ID, lowestId } from '../../domain/id.js'
+import { DAY_MS } from '../../domain/units.js'
 import { type IdMonths, monthsOfPage, withinMonths } from '../months.js'
 import {
   collectPage,
@@ -32,8 +33,6 @@ export interface ListQuestion {
 /** `recipients`: the recipient in the forms in which deliveries may store it, in lower case. */
 export type SearchedText = { id: string } | { customId: string; recipients: readonly string[] } | { subject: string }
 
-const DAY = 86_400_000
-
 /**
  * The notifications of one or more accounts, newest first, in pages that cost a range of an index for each account. A page may hold
  * fewer notifications than it could, if the question is about rare ones: the next page goes on.
@@ -62,7 +61,7 @@ async function readBatch(db: Queryable, question: ListQuestion, limit: number): 
 /** No listed id is higher. */
 function newestOf({ toMs, before }: ListQuestion): string {
   // The clocks of nodes differ.
-  const soon = lowestId(Date.now() + DAY)
+  const soon = lowestId(Date.now() + DAY_MS)
   return [toMs === null ? soon : lowestId(toMs), before ?? soon, soon].sort()[0]!
 }
 

@@ -1,7 +1,6 @@
+import { DAY_MS } from '../../domain/units.js'
 import { type IdMonths, monthsBetween } from '../months.js'
 import { type Queryable, queryRows } from '../postgres.js'
-
-const DAY_MS = 86_400_000
 
 /**
  * The months in which a delivery may have to be sent: from the oldest with one that is not finished to the current one. A day more on both

@@ -29,7 +29,7 @@ describe('what a content uses', () => {
   test.each([
     ['Olá', []],
     ['{{ nome }}, {{ contrato }} e {{nome}}', ['nome', 'contrato']],
-    ['{{ cliente.nome | upcase }}', ['cliente']],
+    ['{{ cliente_nome | upcase }}', ['cliente_nome']],
     ['{% if vip %}{{ desconto }}{% endif %}', ['vip', 'desconto']],
     ['{% for item in itens %}{{ item.valor }}{% endfor %}', ['itens']],
     ['{% assign total = valor | times: 2 %}{{ total }}', ['valor']],
@@ -61,10 +61,88 @@ describe('what a content uses', () => {
   })
 })
 
-describe('strictness', () => {
-  test.each([{}, { nome: null }, { nome: '' }, { nome: '  \n' }])('a missing obligatory variable is named: %j', values => {
-    expect(fill('Olá, {{ nome }}', values)).toEqual({ fault: 'missing', variable: 'nome' })
+describe('words that Liquid ignores are refused, with the cure', () => {
+  test.each([
+    ['{{ nome completo }}', 'Escreva {{ nome_completo }}: o nome de uma variável não tem espaços'],
+    ['{{- data do vencimento -}}', 'Escreva {{ data_do_vencimento }}: o nome de uma variável não tem espaços'],
+    ['{{ valor , data }}', /^Deixe um só valor/],
+    ['{{ nome, }}', /^Deixe um só valor/],
+    ['{{ nome ) resto }}', /^Deixe um só valor/],
+    ['{{ "a" "b" }}', /^Deixe um só valor/],
+    ['{{ nome == }}', /^Deixe um só valor/],
+    ['{{ nome | upcase , data }}', /^Deixe um só valor/],
+    ['{% if nome completo %}', /^Deixe um só valor/, '{% endif %}'],
+    ['{% elsif nome completo %}', /^Deixe um só valor/, '{% endif %}', '{% if a %}'],
+    ['{% unless a, b %}', /^Deixe um só valor/, '{% endunless %}'],
+    ['{% case a b %}', /^Deixe um só valor/, '{% when 1 %}{% endcase %}'],
+    ['{% when 1 b %}', /^Deixe um só valor/, '{% endcase %}', '{% case a %}'],
+    ['{% assign total = a b %}', /^Deixe um só valor/],
+    ['{% echo a b %}', /^Deixe um só valor/],
+    ['{% cycle "a" b, "c" %}', /^Deixe um só valor/],
+    ['{% capture nome completo %}', /^Deixe um só valor/, '{% endcapture %}'],
+    ['{% endcapture nome %}', /^Deixe um só valor/, '', '{% capture nome %}'],
+    ['{% else if b %}', /escreva elsif/, '{% endunless %}', '{% unless a %}'],
+    ['{% for item in itens | sort %}', /só reversed, limit, offset; um filtro vai antes/, '{% endfor %}'],
+    ['{% for item in lista longa %}', /só reversed, limit, offset/, '{% endfor %}'],
+    ['{% for item in itens limit 2 %}', /só reversed, limit, offset/, '{% endfor %}'],
+    ['{% tablerow item in itens reversed %}', /só cols, limit, offset/, '{% endtablerow %}'],
+  ])('%s', (found, cure, after = '', before = '') => {
+    const text = typeof cure === 'string' ? cure : expect.stringMatching(cure)
+    expect(checkTemplate(`Olá ${before}${found}${after}`, null)).toEqual({ fault: 'ignored', found, cure: text })
   })
+
+  test('also inside a liquid tag; a long tag is cut', () => {
+    expect(checkTemplate('{% liquid\n  assign a = b\n  echo a b\n%}', null)).toHaveProperty('found', 'echo a b')
+    expect(checkTemplate(`{{ ${'a'.repeat(200)} b }}`, null)).toHaveProperty('found', `{{ ${'a'.repeat(77)}…`)
+  })
+
+  test.each([
+    '{{ nome | append: " ", sobrenome | upcase }}',
+    '{{- nome -}}',
+    '{{ nome | default: "cliente, senhor" }}',
+    '{{ not vip }} {{ a == b and c contains "x" or d }}',
+    '{% if a > 1 and b != "x" %}{% elsif c %}{% else %}{% endif %}',
+    '{% unless a %}{% elsif b %}{% else %}{% endunless %}',
+    '{% case a %}{% when 1, 2 or "ou" %}{% else %}{% endcase %}',
+    '{% assign x = a | split: "," %}{% for i in x reversed limit: 2 offset: 1 %}{{ i }}{% break %}{% else %}{% endfor %}',
+    '{% for i in (1..3), limit: 2 %}{{ forloop.index }}{% endfor %}{% tablerow i in (1..4) cols: 2 %}{{ i }}{% endtablerow %}',
+    '{% cycle "a", "b" %}{% cycle "g": "a", b %}{% increment n %}{% capture "x" %}{% endcapture %}{% echo %}{% echo a %}',
+    '{% comment texto livre %}{{ nome completo }}{% endcomment %}{% raw %}{{ nome completo }}{% endraw %}{% # nota livre %}',
+    '{% liquid\n  if a\n  echo b | upcase\n  endif\n%}',
+  ])('what Liquid reads whole stays accepted: %s', content => {
+    expect(checkTemplate(content, null)).not.toHaveProperty('fault')
+  })
+})
+
+describe('a member of a request variable, which no send can fill in, is refused', () => {
+  test.each([
+    ['{{ cliente.nome }}', 'cliente.nome', '{{ cliente_nome }}'],
+    ['{{ cliente["nome completo"] | upcase }}', "cliente['nome completo']", '{{ cliente_nome_completo }}'],
+    ['{% if cliente.endereço.uf == "SP" %}{% endif %}', 'cliente.endereço.uf', '{{ cliente_endereço_uf }}'],
+    ['{{ "Olá" | append: cliente.nome }}', 'cliente.nome', '{{ cliente_nome }}'],
+    ['{{ nome.first }}', 'nome.first', '{{ nome_first }}'],
+    ['{% for i in pedido.itens %}{% endfor %}', 'pedido.itens', '{{ pedido_itens }}'],
+  ])('%s', (content, found, right) => {
+    expect(checkTemplate(content, null)).toEqual({ fault: 'member', found, right })
+    expect(checkTemplate(content, obligatory('cliente', 'nome', 'pedido'))).toEqual({ fault: 'member', found, right })
+  })
+
+  test.each([
+    ['{{ nome.size }}{{ nome[0] }}', 'Ana', '3A'],
+    ['{% assign itens = nome | split: "," %}{{ itens.first }}{{ itens.last }}{{ itens.size }}{{ itens[1] }}', 'x,y', 'xy2y'],
+    ['{% assign itens = nome | split: "," %}{% for i in itens %}{{ forloop.index }}{{ i.size }}{% endfor %}', 'x,yy', '1122'],
+  ])('the size and the characters of a text, made lists and loops stay: %s', (content, nome, text) => {
+    expect(fill(content, { nome })).toEqual({ text })
+  })
+})
+
+describe('strictness', () => {
+  test.each([{}, { nome: null }, { nome: '' }, { nome: '  \n' }, { nome: '\u200b' }])(
+    'a missing obligatory variable is named: %j',
+    values => {
+      expect(fill('Olá, {{ nome }}', values)).toEqual({ fault: 'missing', variable: 'nome' })
+    },
+  )
 
   test.each([{}, { nome: null }, { nome: '' }])('a missing optional variable leaves nothing behind: %j', values => {
     expect(renderTemplate(false, 'Olá[{{ nome }}]', optional('nome'), values)).toEqual({ text: 'Olá[]' })
@@ -75,8 +153,11 @@ describe('strictness', () => {
   })
 
   test('a missing member of a variable is named, whatever its name is', () => {
-    expect(fill('{{ cliente.nome }}', { cliente: { idade: 3 } })).toEqual({ fault: 'missing', variable: 'cliente.nome' })
-    expect(fill('{{ cliente.limite }}', { cliente: { idade: 3 } })).toEqual({ fault: 'missing', variable: 'cliente.limite' })
+    for (const variable of ['cliente.nome', 'cliente.limite'])
+      expect(renderTemplate(false, `{{ ${variable} }}`, obligatory('cliente'), { cliente: { idade: 3 } })).toEqual({
+        fault: 'missing',
+        variable,
+      })
   })
 
   test('values that the template does not declare are not seen', () => {
@@ -115,7 +196,10 @@ describe('only own members', () => {
     '%s of a value is no member',
     name => {
       for (const value of ['text', { a: 1 }, [1, 2]])
-        expect(fill(`{{ a.${name} }}`, { a: value })).toEqual({ fault: 'missing', variable: `a.${name}` })
+        expect(renderTemplate(false, `{{ a.${name} }}`, obligatory('a'), { a: value })).toEqual({
+          fault: 'missing',
+          variable: `a.${name}`,
+        })
     },
   )
 
@@ -281,7 +365,7 @@ describe('any content', () => {
         fc.constantFrom(...channels),
         (parts, values, channel) => {
           const filled = fill(parts.join(''), values as JsonObject, channel)
-          if ('fault' in filled) expect(['syntax', 'missing', 'limits']).toContain(filled.fault)
+          if ('fault' in filled) expect(['syntax', 'missing', 'limits', 'ignored', 'member']).toContain(filled.fault)
           else expect(typeof filled.text).toBe('string')
         },
       ),

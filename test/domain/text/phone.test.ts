@@ -113,6 +113,14 @@ test.each(['1133334444', '+442079460958'])('%s is refused as a fixed line where 
   expect(examineNumber(text, 'mobile')).toEqual({ fault: 'fixed line' })
 })
 
+test.each([
+  ['955450972', '+955450972', 'Myanmar'],
+  ['27827780', '+27827780', 'South Africa'],
+])('%s, a Brazilian number without its area code, is not read as %s in %s', (text, foreign) => {
+  for (const use of ['mobile', 'any'] as const) expect(examineNumber(text, use)).toEqual({ fault: 'too short' })
+  expect(readNumber(foreign, 'any')).toBe(foreign)
+})
+
 test('what is read once reads to itself again', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 8, maxLength: 15 })
   fc.assert(

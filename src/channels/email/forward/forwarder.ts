@@ -6,6 +6,7 @@ import { sha256 } from '../../../domain/evidence/evidence.js'
 import { hideLinksIn } from '../../../domain/recipient/link.js'
 import { html } from '../../../domain/text/html.js'
 import { readEmailAddress } from '../../../domain/text/mail-address.js'
+import { MINUTE_MS } from '../../../domain/units.js'
 import { type Carrier, SendError } from '../../provider.js'
 import { emailSettings } from '../channel.js'
 import type { EmailMessage } from '../email-message.js'
@@ -25,11 +26,10 @@ export interface ForwarderParts {
   retryMs?: readonly number[]
 }
 
-const MINUTE = 60_000
-const RETRY_MS = [5_000, MINUTE, 5 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(60 * MINUTE)]
+const RETRY_MS = [5_000, MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, ...Array<number>(22).fill(60 * MINUTE_MS)]
 const BATCH = 10
 /** Longer than any send may take. */
-const LOST_MS = 150 * MINUTE
+const LOST_MS = 150 * MINUTE_MS
 
 /** Forwards recipients' replies to the mailbox that the account names: docs/adr/0029-replies-are-forwarded-once.md. */
 export function createForwarder(parts: ForwarderParts) {

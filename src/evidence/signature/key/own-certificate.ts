@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, generateKeyPair, type KeyObject, randomBy
 import { promisify } from 'node:util'
 import { seal, unseal } from '../../../domain/access/sealed.js'
 import { OperatorError } from '../../../domain/errors.js'
+import { DAY_MS } from '../../../domain/units.js'
 import { findDocumentCertificate, insertDocumentCertificate } from '../../../store/evidence/document-certificates.js'
 import type { Queryable } from '../../../store/postgres.js'
 import type { SealedValues } from '../../../store/sealed-values.js'
@@ -14,7 +15,6 @@ import { signingKey } from './private-key.js'
 /** Verified by Adobe Reader, NSS (pdfsig) and OpenSSL. RSA of the same strength would take seconds of every first start. */
 const CURVE = 'P-256'
 const YEARS = 10
-const DAY_MS = 86_400_000
 const BASIC_CONSTRAINTS = '2.5.29.19'
 const generate = promisify(generateKeyPair)
 

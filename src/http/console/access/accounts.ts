@@ -4,7 +4,7 @@ import { type SettingValue, settingsOf } from '../../../domain/account.js'
 import { refuse } from '../../../domain/errors.js'
 import { newId } from '../../../domain/id.js'
 import { findLogoProblem, logoPath, logoType } from '../../../domain/send/logo.js'
-import { hasControlCharacters } from '../../../domain/text/text.js'
+import { hasControlCharacters, isBlank } from '../../../domain/text/text.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import {
   type Account,
@@ -52,7 +52,7 @@ export function addAccounts(app: FastifyInstance, { pool }: { pool: Pool }): voi
     route(operatorsOnly, { body: newAccountSchema }),
     async ({ operator, body }): Promise<{ id: string }> => {
       const name = requireLine(body.name, 'name')
-      const entityName = body.entity === undefined || body.entity.trim() === '' ? name : requireLine(body.entity, 'entity')
+      const entityName = body.entity === undefined || isBlank(body.entity) ? name : requireLine(body.entity, 'entity')
       const id = newId(Date.now())
       await transaction(pool, async db => {
         const isNew = await insertAccount(db, { id, name, entityId: newId(Date.now()), entityName, settings: {} })
@@ -127,7 +127,7 @@ const toRow = ({ id, name, entity, createdAt }: Account) => ({
 
 function requireLine(text: string, field: string): string {
   const line = text.trim()
-  if (line === '') refuse('required', field)
+  if (isBlank(line)) refuse('required', field)
   if (hasControlCharacters(line)) refuse('lineBreak', field)
   return line
 }

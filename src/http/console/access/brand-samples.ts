@@ -69,7 +69,7 @@ function readDraft(draft = '{}'): StoredSettings {
     read = null
   }
   if (typeof read !== 'object' || read === null || Object.values(read).some(value => typeof value !== 'string'))
-    return refuse('wrongValue', 'draft')
+    return refuse('wrongParameter', 'draft')
   return readSettings(read as Record<string, string>)
 }
 

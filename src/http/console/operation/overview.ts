@@ -3,6 +3,7 @@ import { channelModules, channels, moduleOf } from '../../../channels/registry.j
 import type { Clock } from '../../../domain/clock.js'
 import { monthOf } from '../../../domain/month.js'
 import { brazilianIso, readDay } from '../../../domain/text/dates.js'
+import { DAY_MS, HOUR_MS } from '../../../domain/units.js'
 import { readUsage } from '../../../store/accounts/costs.js'
 import { readHealth } from '../../../store/carrier/health.js'
 import { type DeliveryCount, readCounts } from '../../../store/console/counts.js'
@@ -13,16 +14,13 @@ import { everyone, route, scopeOf } from '../route.js'
 import { readHolds } from './holds.js'
 import { type Overview, type OverviewQuery, overviewQuery, overviewSchema } from './overview-schema.js'
 
-const HOUR = 3_600_000
-const DAY = 24 * HOUR
-
 /** Whole hours, or whole days of Brasília: what the bars of the chart and the links to the lists are about. */
 function spanOf(period: OverviewQuery['period'], nowMs: number): { from: Date; to: Date; unit: 'hour' | 'day' } {
-  const nextHour = (Math.floor(nowMs / HOUR) + 1) * HOUR
-  if (period !== '7d' && period !== '30d') return { from: new Date(nextHour - DAY), to: new Date(nextHour), unit: 'hour' }
+  const nextHour = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS
+  if (period !== '7d' && period !== '30d') return { from: new Date(nextHour - DAY_MS), to: new Date(nextHour), unit: 'hour' }
   const today = readDay(brazilianIso(new Date(nowMs)).slice(0, 10))!
   const days = period === '7d' ? 7 : 30
-  return { from: new Date(today.end.getTime() - days * DAY), to: today.end, unit: 'day' }
+  return { from: new Date(today.end.getTime() - days * DAY_MS), to: today.end, unit: 'day' }
 }
 
 interface OverviewOptions {
