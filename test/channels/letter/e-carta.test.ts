@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { strToU8, zipSync } from 'fflate'
 import { expect, onTestFinished, test } from 'vitest'
 import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
 import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
-import type { CarrierEvent } from '../../../src/channels/provider.js'
+import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { databaseForTest } from '../../support/database.js'
 import { letterTo } from './letters.js'
 import { type SftpPost, startSftpPost } from './sftp-post.js'
@@ -25,26 +26,50 @@ test('a letter that failed is not uploaded with the others of its lot', async ()
 })
 
 /** Polls the returns of a post once a second. */
-async function pollReturns(post: SftpPost): Promise<{ told: CarrierEvent[]; errors: string[] }> {
+async function pollReturns(post: SftpPost): Promise<{ told: CarrierEvent[]; receipts: string[]; errors: string[] }> {
   const { pool } = await databaseForTest()
-  const [told, errors]: [CarrierEvent[], string[]] = [[], []]
+  const [told, receipts, errors]: [CarrierEvent[], string[], string[]] = [[], [], []]
   const provider = eCartaProvider({
     journal: createLotJournal(pool, E_CARTA),
     privateKey: null,
     onEvents: async events => void told.push(...events),
-    onReceipt: async () => {},
+    onReceipt: async name => void receipts.push(`${name} after ${told.length} reports`),
     onError: (error, about) => void errors.push(`${about}: ${(error as Error).message}`),
   })
   const url = post.url()
   url.searchParams.set('retornos', '1')
   const carrier = await provider.open(url)
   onTestFinished(() => carrier.close())
-  return { told, errors }
+  return { told, receipts, errors }
 }
 
 const putReturn = ({ folder }: SftpPost, lot: number, text = `2|1|${lot}|AA473124829BR|15/11/2026 10:00:00\r\n`): void =>
   writeFileSync(join(folder, 'retorno', `e-Carta_1_${lot}_Recibo.txt`), text)
 const filesIn = ({ folder }: SftpPost, name: string): string[] => readdirSync(join(folder, name)).sort()
+
+test('returns that lie in the folder together are read in the order of events, whatever their names', async () => {
+  const post = await startSftpPost()
+  const put = (name: string, content: string | Uint8Array): void => writeFileSync(join(post.folder, 'retorno', name), content)
+  const image = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
+  const index = strToU8('5|1|9|AA473124829BR|ar1.png\r\n')
+  put('e-Carta_1_9_DevolucaoAR.zip', zipSync({ 'indice.txt': index, 'ar1.png': image }))
+  put('e-Carta_1_9_Finalizador.txt', '4|1|9|AA473124829BR|1|17/11/2026 10:00:00\r\n')
+  put('e-Carta_1_8_Finalizador.txt', '4|1|8|AA473124829BR|1|17/11/2026 10:00:00\r\n')
+  put('e-Carta_1_9_Inconsistencia.txt', '9|2|9|E12|CEP inexistente\r\n')
+  put('e-Carta_1_9_Postado.txt', '3|1|9|AA473124829BR|16/11/2026 10:00:00\r\n')
+  putReturn(post, 9)
+  const { told, receipts, errors } = await pollReturns(post)
+  await expect.poll(() => filesIn(post, 'retorno'), { timeout: 10_000 }).toEqual([])
+  expect(told.map(event => [(event as CarrierReport).type, (event as CarrierReport).of.carrier])).toEqual([
+    ['prepared', ['9.1']],
+    ['failed', ['9.2']],
+    ['sent', ['9.1']],
+    ['delivered', ['8.1']],
+    ['delivered', ['9.1']],
+  ])
+  expect(receipts).toEqual(['9.1 after 5 reports'])
+  expect(errors).toEqual([])
+})
 
 test('without a folder for returns that were read, every poll says once how to cure it, and goes on once it is there', async () => {
   const post = await startSftpPost()

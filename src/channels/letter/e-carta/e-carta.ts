@@ -6,7 +6,7 @@ import type { ProviderModule } from '../../provider-module.js'
 import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
-import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
+import { compareReturns, isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
 import type { LotJournal, LotPlace } from './lot-journal.js'
 import { findLot, LotNumberTaken, uploadLot } from './lots.js'
 import { type Sftp, withSftp } from './sftp.js'
@@ -231,7 +231,7 @@ class ECarta implements Carrier<LetterMessage> {
     let stayed = 0
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RETURNS_TIMEOUT_MS)])
     await withSftp(sftp, signal, async session => {
-      const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
+      const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort(compareReturns)
       for (const name of names) {
         try {
           const file = await session.read(`${returns}/${name}`)

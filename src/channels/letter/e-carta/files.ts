@@ -47,7 +47,7 @@ const fieldsOf = ({ name, address }: LetterMessage['recipient']): string[] => {
 /** The format has no escape for the separator. */
 const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
 
-/** The fields of each kind of return file, after the record type. */
+/** The fields of each kind of return file, after the record type. The kinds are in the order in which they happen to a letter. */
 const RETURNS = {
   recibo: ['object', 'lot', 'code', 'at'],
   inconsistencia: ['object', 'lot', 'error', 'text'],
@@ -63,17 +63,23 @@ export interface ReturnFile {
   receipts: (ReceiptImage & { name: string })[]
 }
 
-const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
+const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(?:txt|zip)$/i
 const MAX_UNPACKED = 64 * 1_048_576
 const MAX_IMAGE = 2 * 1_048_576
 
 export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
 
+const kindOf = (name: string): ReturnKind => NAME.exec(name)![2]!.toLowerCase() as ReturnKind
+const KINDS = Object.keys(RETURNS)
+
+/** In the order of events: after the end of a delivery, the dates of its earlier steps are not recorded any more. */
+export const compareReturns = (a: string, b: string): number =>
+  KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b)) || (a < b ? -1 : 1)
+
 /** Throws when the file cannot be read. Skips lines of unknown content. */
 export function readReturn(name: string, bytes: Buffer): ReturnFile {
-  const [, , kindName, extension] = NAME.exec(name)!
-  const kind = kindName!.toLowerCase() as ReturnKind
-  const files: Record<string, Uint8Array> = extension!.toLowerCase() === 'zip' ? unpack(bytes) : { [name]: bytes }
+  const kind = kindOf(name)
+  const files: Record<string, Uint8Array> = /\.zip$/i.test(name) ? unpack(bytes) : { [name]: bytes }
   const found: ReturnFile = { reports: [], receipts: [] }
   for (const [path, content] of Object.entries(files)) {
     if (!/\.(txt|csv)$/i.test(path)) continue
