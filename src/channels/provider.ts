@@ -70,7 +70,7 @@ export interface ReferenceTag {
 /** A recipient's answer. */
 export interface CarrierReply {
   kind: 'reply'
-  /** The ways in which the person's number may be written, E.164; none where the carrier reports only the message that was answered. */
+  /** The ways in which the person's number may be written, E.164; none where the answer can belong only to the message that it names. */
   from: readonly string[]
   text: string
   /** The carrier's name for the answer, the same when it is reported twice. */

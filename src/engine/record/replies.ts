@@ -20,8 +20,9 @@ import type { CarrierEventParts, EventOutcome } from './carrier-events.js'
 export async function takeReply(source: CarrierSource, reply: CarrierReply, parts: CarrierEventParts): Promise<EventOutcome> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { channel, carriers } = source
-  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carriers, [reply.inReplyTo])
-  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, source, reply.from, reply.at))
+  const isNamed = reply.inReplyTo !== null
+  const quoted = isNamed ? await findReference(parts.pool, carriers, [reply.inReplyTo!]) : null
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, source, reply.from, reply.at, isNamed))
   const delivery = notification === null ? null : await findAttempts(parts.pool, notification, channel)
   if (notification === null || delivery === null) return 'unmatched'
   const carrier = findAttempt(source, delivery, quoted?.ordinal ?? null)

@@ -59,13 +59,15 @@ const valuesOf = ({ channel, carriers, modes }: CarrierSource) => [channel, carr
 
 /**
  * The newest notification that had reached one of these numbers by then through this source: a reply that does not name its
- * message is a reply to the newest.
+ * message is a reply to the newest. `isNamed`: the reply names a message by a name that is not stored. Then only a message with
+ * a name that we may not know can be meant; the others have other names.
  */
 export const findNewestTo = (
   db: Queryable,
   source: CarrierSource,
   recipients: readonly string[],
   at: Date | null,
+  isNamed: boolean,
 ): Promise<string | null> =>
   queryValue(db, {
     name: 'find-newest-to',
@@ -74,8 +76,9 @@ export const findNewestTo = (
              and (sent_at <= coalesce($5::timestamptz, now()) + interval '1 minute'
                -- A quick reply may come before the answer to the send is recorded.
                or (sent_at is null and state in ('sending', 'uncertain', 'unresolved')))
+             and (not $6 or state = 'sending' or unknown_count > 0)
            order by (failure is null) desc, (carrier = ($2::text[])[1]) desc, notification_id desc limit 1`,
-    values: [...valuesOf(source), recipients, at],
+    values: [...valuesOf(source), recipients, at, isNamed],
   })
 
 /** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
