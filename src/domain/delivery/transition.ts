@@ -54,6 +54,8 @@ export interface Fact {
     carrier?: string
     segments?: number
     trackingCode?: string
+    /** The time that a carrier gives to an entry of its history: with the words it identifies the entry. */
+    reportedAt?: string
     /** SHA-256. */
     recording?: string
     /** The fact that a note would have been, and why the fact does not count. */
