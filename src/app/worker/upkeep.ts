@@ -1,4 +1,4 @@
-import { blobUses, channels } from '../../channels/registry.js'
+import { blobUses, channels, referenceTerms } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import { endTerms } from '../../engine/ageing/retention.js'
 import { findOverdue } from '../../engine/upkeep/alarm.js'
@@ -48,7 +48,7 @@ export function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly C
       { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
       { name: 'contacts of past days', everyMs: HOUR, run: () => deleteOldContacts(pool) },
       { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
-      { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
+      { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool, referenceTerms) },
       { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
       { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
       { name: 'terms of personal data', everyMs: HOUR, run: signal => endTerms({ pool, clock }, signal) },

@@ -136,6 +136,9 @@ export interface TrackedLetters {
   modes: readonly Mode[]
 }
 
+/** The post keeps an object's history for half a year. */
+export const TRACKED_DAYS = 180
+
 /** Takes the letters that are due for tracking, and plans when they are due again. */
 export const claimTracked = (
   db: Queryable,
@@ -150,8 +153,7 @@ export const claimTracked = (
        from delivery d left join letter_tracking t on t.notification_id = d.notification_id
        where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null
          and d.mode = any($1::text[]) and (d.carrier like 'simulator/%') = $4
-         -- The post keeps an object's history for half a year.
-         and (d.sent_at is null or d.sent_at > now() - interval '180 days')
+         and (d.sent_at is null or d.sent_at > now() - interval '${TRACKED_DAYS} days')
          and (t.due_at is null or t.due_at <= now())
        order by t.due_at nulls first limit $3
      ), planned as (

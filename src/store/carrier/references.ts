@@ -48,9 +48,11 @@ export const findAttempts = (db: Queryable, notification: string, channel: Chann
     values: [notification, channel],
   })
 
-/** No carrier reports on a message after three months. */
-export const deleteStaleReferences = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
+/** Deletes the references of messages on which no carrier reports any more, by the term of each channel. */
+export async function deleteStaleReferences(db: Queryable, terms: readonly { channel: Channel; days: number }[]): Promise<void> {
+  const isStale = "channel = $1 and created_at < now() - $2 * interval '1 day'"
+  for (const { channel, days } of terms) await deleteInBatches(db, 'carrier_reference', isStale, [channel, days])
+}
 
 /** A message of the delivery d that this source was given last, as parameters: channel, carriers, modes. */
 const OF_SOURCE = 'd.channel = $1 and d.carrier = any($2::text[]) and d.mode = any($3::text[])'
