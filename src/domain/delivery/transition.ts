@@ -133,7 +133,7 @@ function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
 }
 
 /** The facts that prove that the carrier, or the recipient, has the message. */
-const PROOFS: readonly FactType[] = ['processed', 'sent', 'delivered', 'read', 'confirmed']
+const PROOFS: readonly FactType[] = ['processed', 'prepared', 'sent', 'delivered', 'read', 'confirmed']
 
 /** Only a proof about the latest message and about the whole of it: one part that arrived proves nothing about the others. */
 const provesTaken = (before: DeliveryStatus, next: DeliveryStatus, { type, data }: Fact): boolean =>
@@ -187,7 +187,8 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
-      return status.preparedAt === null ? { ...processed(status, at), preparedAt: at } : null
+      if (!isAboutLatest(status, data) || (status.preparedAt !== null && !isUnderWay(status))) return null
+      return { ...processed(status, at), preparedAt: status.preparedAt ?? at }
     case 'cancelled':
       return status.state === 'waiting' || isEndedTwice(status, data) || isRepetition(status, data)
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
