@@ -62,6 +62,7 @@ export const proofDocument: DocumentRoute = {
   extension: 'pdf',
   contentType: 'application/pdf',
   fileName: 'comprovante-carta.pdf',
+  madeOnDemand: true,
   missing: 'reportMissing',
 }
 
