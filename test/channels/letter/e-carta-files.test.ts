@@ -56,6 +56,7 @@ test('each return file reports on its letters by lot and object', () => {
   expect(reportsOf('Postado', '3|1|77|AA473124829BR|15/11/2026')).toMatchObject([
     { type: 'sent', at: new Date('2026-11-15T03:00:00Z') },
   ])
+  expect(reportsOf('Postado', '3|1|77|AA473124829BR|31/02/2026 10:00:00')).toMatchObject([{ type: 'sent', at: null }])
   expect(reportsOf('Inconsistencia', '9|1|77|E12|CEP inexistente')).toMatchObject([
     { type: 'failed', failure: 'rejected', reason: 'Os Correios recusaram a carta: CEP inexistente.' },
   ])

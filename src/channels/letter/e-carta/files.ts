@@ -1,5 +1,6 @@
 import { unzipSync, zipSync } from 'fflate'
 import { readTrackingCode } from '../../../domain/delivery/tracking-code.js'
+import { readBrazilianDate } from '../../../domain/text/dates.js'
 import type { CarrierReport } from '../../provider.js'
 import type { LetterMessage } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'
@@ -152,9 +153,5 @@ function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImag
 
 const fileName = (path: string): string => path.split(/[/\\]/).at(-1)!.toLowerCase()
 
-/** dd/MM/yyyy HH:mm:ss, in the time of Brasília. */
-function readDate(text: string): Date | null {
-  const [, day, month, year, time = '00:00:00'] = /^(\d\d)\/(\d\d)\/(\d{4})(?:\s+(\d\d:\d\d:\d\d))?$/.exec(text) ?? []
-  const date = new Date(`${year}-${month}-${day}T${time}-03:00`)
-  return Number.isNaN(date.getTime()) ? null : date
-}
+/** dd/MM/yyyy HH:mm:ss, in the time of Brasília; a day alone is its beginning. */
+const readDate = (text: string): Date | null => readBrazilianDate(/\s/.test(text) ? text.replace(/\s+/, ' ') : `${text} 00:00`)
