@@ -79,7 +79,13 @@ export interface CarrierReply {
   inReplyTo: string | null
   at: Date | null
   /** The place of this part in an answer that travels in several: the name that the parts share, the number of this part, and how many there are. */
-  part?: { of: string; number: number; total: number }
+  part?: { of: string; number: number; total: number; halves?: SplitCharacters }
+}
+
+/** The characters that are split between two parts, as UTF-16 code units: the half before the text of this part, and the half after it. */
+export interface SplitCharacters {
+  before?: number
+  after?: number
 }
 
 /** The recording of a call. */

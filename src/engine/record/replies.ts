@@ -3,6 +3,7 @@ import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import { type CarrierSource, findAttempt } from '../../domain/delivery/carrier-source.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
+import { storable } from '../../domain/text/text.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { findAttempts, findNewestTo, findReference } from '../../store/carrier/references.js'
 import {
@@ -67,12 +68,18 @@ async function takeReplyPart(source: CarrierSource, reply: ReplyPart, parts: Car
 async function joinReply(kept: readonly Json[], key: PartsKey, parts: CarrierEventParts): Promise<EventOutcome> {
   const pieces = kept as unknown as (Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierSource })[]
   const { source, part: _, ...first } = pieces[0]!
-  const text = pieces.map(piece => piece.text).join('')
+  const text = storable(pieces.map(wholeText).join(''))
   const id = first.id ?? `${key.name} ${key.total} ${text}`
   const outcome = await takeReply(source, { ...first, text, id, at: first.at === null ? null : new Date(first.at) }, parts)
   await markJoined(parts.pool, key)
   return outcome
 }
+
+/** With the halves of the characters that are split between this part and its neighbours. */
+const wholeText = ({ text, part: { halves = {} } }: Pick<ReplyPart, 'text' | 'part'>): string =>
+  `${unit(halves.before)}${text}${unit(halves.after)}`
+
+const unit = (code: number | undefined): string => (code === undefined ? '' : String.fromCharCode(code))
 
 /** A reply whose last part never came is recorded with the parts that did. */
 export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {
