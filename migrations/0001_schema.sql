@@ -763,11 +763,11 @@ create table letter_receipt (
   bytes bytea not null
 );
 
--- When the postal service is asked for a letter's tracking history again, and how many entries of it were recorded.
+-- When the postal service is asked for a letter's tracking history again, and the digest of the history that was recorded last.
 create table letter_tracking (
   notification_id uuid primary key,
   due_at timestamptz not null,
-  seen integer not null default 0
+  seen bytea
 );
 
 -- A lot is a file of letters for the postal service. It is uploaded once, by the worker that assigned its letters. Before

@@ -948,7 +948,7 @@ CREATE TABLE letter_receipt (
 CREATE TABLE letter_tracking (
   notification_id uuid NOT NULL,
   due_at timestamp with time zone NOT NULL,
-  seen integer NOT NULL DEFAULT 0,
+  seen bytea,
   CONSTRAINT letter_tracking_pkey PRIMARY KEY (notification_id)
 );
 

@@ -51,6 +51,8 @@ export interface DocumentRoute {
   readonly extension: string
   readonly contentType: string
   readonly fileName: string
+  /** Made when it is asked for: two makings have different bytes, so that ranges of two answers do not make one file. */
+  readonly madeOnDemand?: boolean
   /** Beyond the ones that every document has. */
   readonly headers?: Readonly<Record<string, string>>
   readonly missing: RefusalCode

@@ -39,6 +39,8 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   readonly recipientIsName?: boolean
   /** The access to the link is a fact of its own in the status. */
   readonly recordsLinkAccess?: boolean
+  /** The days for which carriers report on a message; absent: REFERENCE_DAYS (domain/retention.ts). */
+  readonly reportDays?: number
   isOptOut?(answer: string): boolean
   /** The text as it leaves, where it travels over a mobile network in parts. */
   fitText?(text: string, settings: StoredSettings): string

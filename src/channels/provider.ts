@@ -70,7 +70,7 @@ export interface ReferenceTag {
 /** A recipient's answer. */
 export interface CarrierReply {
   kind: 'reply'
-  /** The ways in which the person's number may be written, E.164; none where the carrier reports only the message that was answered. */
+  /** The ways in which the person's number may be written, E.164; none where the answer can belong only to the message that it names. */
   from: readonly string[]
   text: string
   /** The carrier's name for the answer, the same when it is reported twice. */
@@ -79,7 +79,13 @@ export interface CarrierReply {
   inReplyTo: string | null
   at: Date | null
   /** The place of this part in an answer that travels in several: the name that the parts share, the number of this part, and how many there are. */
-  part?: { of: string; number: number; total: number }
+  part?: { of: string; number: number; total: number; halves?: SplitCharacters }
+}
+
+/** The characters that are split between two parts, as UTF-16 code units: the half before the text of this part, and the half after it. */
+export interface SplitCharacters {
+  before?: number
+  after?: number
 }
 
 /** The recording of a call. */

@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.js'
 import { type LinkTarget, readLinkCode } from '../domain/recipient/link.js'
+import { REFERENCE_DAYS } from '../domain/retention.js'
 import { realProviderOf } from './carrier-name.js'
 import type { ChannelModule } from './channel.js'
 import type { ChannelContract } from './channel-contract.js'
@@ -18,6 +19,9 @@ export const channels: readonly Channel[] = channelModules.map(({ channel }) => 
 
 /** The uses of blobs that channels keep in tables of their own. */
 export const blobUses = channelModules.flatMap(module => module.blobUses ?? [])
+
+/** How long the carriers' references of each channel's messages are kept. */
+export const referenceTerms = channelModules.map(({ channel, reportDays = REFERENCE_DAYS }) => ({ channel, days: reportDays }))
 
 const byName = new Map(channelModules.map(module => [module.channel, module]))
 const byWire = new Map(channelModules.map(module => [module.wire, module]))

@@ -18,7 +18,7 @@ export interface RetentionSettings {
 /** Ten years: the longest limitation of Brazilian civil law (Código Civil, art. 205). */
 const LONGEST_CLAIM_DAYS = 3_650
 const MOST_DAYS = 36_500
-/** Carriers report on a message for this long at most. After that their reference of the message is of no use. */
+/** Carriers report on a message for this long at most, unless its channel says otherwise. After that their reference of the message is of no use. */
 export const REFERENCE_DAYS = 90
 /** The retry plan of webhooks takes about three days, and needs its messages until then. */
 const LEAST_WEBHOOK_DAYS = 4

@@ -25,14 +25,14 @@ export function addDocuments(app: FastifyInstance, documents: readonly ServedDoc
 
 function addRoutes(app: FastifyInstance, documents: readonly ServedDocument[]): void {
   for (const { route, key, reader } of documents) {
-    const { path, extension, contentType, fileName, headers, missing, expired = missing } = route
+    const { path, extension, contentType, fileName, madeOnDemand = false, headers, missing, expired = missing } = route
     app.get<{ Params: { code: string } }>(`${path}/:code`, { schema: { hide: true } }, async (request, reply) => {
       const target = readLinkCode(key, request.params.code.replace(new RegExp(`\\.${extension}$`), ''))
       const source = target === null ? null : await reader.open(target.notification)
       if (source === null) throw new Refusal(missing)
       if (source === 'expired') throw new Refusal(expired)
       reply.headers({
-        'accept-ranges': 'bytes',
+        ...(madeOnDemand ? {} : { 'accept-ranges': 'bytes' }),
         'cache-control': 'no-store, private',
         'content-disposition': `inline; filename="${fileName}"`,
         'referrer-policy': 'no-referrer',
@@ -41,7 +41,7 @@ function addRoutes(app: FastifyInstance, documents: readonly ServedDocument[]): 
         ...headers,
       })
       const { size } = source
-      const range = readRange(request.headers.range, size)
+      const range = madeOnDemand ? null : readRange(request.headers.range, size)
       const { from, to } = range ?? { from: 0, to: size - 1 }
       if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
       const pieces = readPieces(source, from, to)

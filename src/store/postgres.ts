@@ -194,10 +194,10 @@ export const matchesRow = async (...statement: Parameters<typeof run>): Promise<
   (await run(...statement)).rowCount === 1
 
 /** Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. */
-export async function deleteInBatches(db: Queryable, table: string, condition: string): Promise<void> {
+export async function deleteInBatches(db: Queryable, table: string, condition: string, values: unknown[] = []): Promise<void> {
   for (let deleted: number | null = DELETE_BATCH; deleted === DELETE_BATCH; ) {
     const batch: string = `select ctid from ${table} where ${condition} limit ${DELETE_BATCH}`
-    deleted = (await run(db, `delete from ${table} where ctid = any(array(${batch}))`)).rowCount
+    deleted = (await run(db, `delete from ${table} where ctid = any(array(${batch}))`, values)).rowCount
   }
 }
 

@@ -81,6 +81,8 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     const provider = eCartaProvider({
       journal: lots,
       privateKey: readFileSync(join(folder, 'client'), 'utf8'),
+      // An hour later, no return is being written any more.
+      clock: () => Date.now() + 3_600_000,
       onEvents: async events => void told.push(...events),
       onReceipt: async (name, { bytes }) => void receipts.push({ name, bytes }),
       onError: () => {},

@@ -1,4 +1,4 @@
-import { blobUses, channels } from '../../channels/registry.js'
+import { blobUses, channels, referenceTerms } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { endTerms } from '../../engine/ageing/retention.js'
@@ -45,7 +45,7 @@ export function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly C
       { name: 'idempotency keys', everyMs: HOUR_MS, run: () => deleteExpiredKeys(pool) },
       { name: 'contacts of past days', everyMs: HOUR_MS, run: () => deleteOldContacts(pool) },
       { name: 'rate windows', everyMs: HOUR_MS, run: () => deleteStaleWindows(pool) },
-      { name: 'carriers’ references', everyMs: HOUR_MS, run: () => deleteStaleReferences(pool) },
+      { name: 'carriers’ references', everyMs: HOUR_MS, run: () => deleteStaleReferences(pool, referenceTerms) },
       { name: 'unmatched reports', everyMs: HOUR_MS, run: () => deleteStaleReports(pool) },
       { name: 'guesses at links', everyMs: HOUR_MS, run: () => deleteStaleGuesses(pool) },
       { name: 'terms of personal data', everyMs: HOUR_MS, run: signal => endTerms({ pool, clock }, signal) },

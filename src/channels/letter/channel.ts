@@ -4,7 +4,7 @@ import type { ChannelModule } from '../channel.js'
 import type { ChannelConfig, Environment } from '../channel-config.js'
 import type { DocumentRoute } from '../channel-contract.js'
 import type { ProviderTable } from '../provider-module.js'
-import { listLetterFiles } from './letter-store.js'
+import { listLetterFiles, TRACKED_DAYS } from './letter-store.js'
 import { abandonPlace, skipRestoredLots } from './lot-store.js'
 import { readSenderAddress } from './postal-address.js'
 
@@ -62,6 +62,7 @@ export const proofDocument: DocumentRoute = {
   extension: 'pdf',
   contentType: 'application/pdf',
   fileName: 'comprovante-carta.pdf',
+  madeOnDemand: true,
   missing: 'reportMissing',
 }
 
@@ -76,6 +77,8 @@ export const letter: ChannelModule<LetterConfig> = {
   producedFirst: true,
   readAfterDelivery: true,
   recipientIsName: true,
+  // A letter is posted after it was taken, and its signed receipt comes after its end.
+  reportDays: TRACKED_DAYS + 60,
   templates: { code: '4', html: true, link: false, member: 'carta.template', values: 'carta.variables' },
   cost: { one: 'página', many: 'páginas', counts: 'pages' },
   settings: letterSettings,

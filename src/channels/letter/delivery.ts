@@ -110,18 +110,20 @@ async function findPrintableLogo(pool: Pool, account: string): Promise<Printable
 }
 
 function partsOf(world: World, context: DeliveryContext<LetterConfig>) {
-  const { config, pool, hasCarriers, onError } = context
+  const { config, pool, clock, hasCarriers, onError } = context
   const { carrier, simulatorUrl } = world
   const source = { channel: letter.channel, carriers: [carrier], modes: modesOf(simulatorUrl !== null, hasCarriers) }
   return {
     journal: createLotJournal(pool, carrier),
     privateKey: readKey(config.keyFile),
+    clock,
     onEvents: world.onEvents,
     async onReceipt(name: string, image: ReceiptImage) {
       const found = await findReference(pool, [carrier], [name])
       const delivery = found && (await findAttempts(pool, found.notification, found.channel))
       if (found !== null && delivery !== null && findAttempt(source, delivery, found.ordinal) !== null)
         await keepReceipt(context, { ...found, carrier }, image)
+      else onError(new Error(`no letter with the reference ${name} was given to ${carrier}`), 'a receipt of e-Carta is not kept')
     },
     onError,
   }

@@ -126,8 +126,8 @@ export async function findLetterHistory(db: Queryable, notification: string): Pr
 export interface TrackedLetter {
   notification: string
   code: string
-  /** How many tracking events of Correios were recorded. */
-  seen: number
+  /** SHA-256 of the history that was recorded last; null: none was. */
+  seen: string | null
 }
 
 /** The letters that one post knows. A simulated carrier makes its tracking codes up: to the real post they are other people's letters. */
@@ -135,6 +135,9 @@ export interface TrackedLetters {
   simulated: boolean
   modes: readonly Mode[]
 }
+
+/** The post keeps an object's history for half a year. */
+export const TRACKED_DAYS = 180
 
 /** Takes the letters that are due for tracking, and plans when they are due again. */
 export const claimTracked = (
@@ -150,20 +153,20 @@ export const claimTracked = (
        from delivery d left join letter_tracking t on t.notification_id = d.notification_id
        where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null
          and d.mode = any($1::text[]) and (d.carrier like 'simulator/%') = $4
-         -- The post keeps an object's history for half a year.
-         and (d.sent_at is null or d.sent_at > now() - interval '180 days')
+         and (d.sent_at is null or d.sent_at > now() - interval '${TRACKED_DAYS} days')
          and (t.due_at is null or t.due_at <= now())
        order by t.due_at nulls first limit $3
      ), planned as (
        insert into letter_tracking as t (notification_id, due_at)
        select notification_id, now() + $2 * interval '1 millisecond' from due order by notification_id
-       on conflict (notification_id) do update set due_at = excluded.due_at
+       -- Another node may have taken the letter meanwhile.
+       on conflict (notification_id) do update set due_at = excluded.due_at where t.due_at <= now()
        returning t.notification_id, t.seen
      )
-     select p.notification_id as notification, due.tracking_code as code, p.seen
+     select p.notification_id as notification, due.tracking_code as code, encode(p.seen, 'hex') as seen
      from planned p join due on due.notification_id = p.notification_id`,
     values: [modes, everyMs, limit, simulated],
   })
 
-export const saveSeen = (db: Queryable, notification: string, seen: number): Promise<void> =>
-  execute(db, 'update letter_tracking set seen = greatest(seen, $2) where notification_id = $1', [notification, seen])
+export const saveSeen = (db: Queryable, notification: string, seen: string): Promise<void> =>
+  execute(db, "update letter_tracking set seen = decode($2, 'hex') where notification_id = $1", [notification, seen])

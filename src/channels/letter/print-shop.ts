@@ -10,6 +10,7 @@ import { type Callback, type CallbackRequest, type CarrierReport, type Provider,
 import type { ProviderModule } from '../provider-module.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
 import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from './letter-message.js'
+import { readPostDate } from './post-date.js'
 import type { PostalAddress } from './postal-address.js'
 
 const PRINT_SHOP = 'print-shop'
@@ -157,7 +158,7 @@ function readReports(body: Buffer): CarrierReport[] {
   const { referencia, situacao, em, sro, motivo } = objectOf({ body, complete: true }) ?? {}
   const situation = typeof situacao === 'string' && Object.hasOwn(SITUATIONS, situacao) ? SITUATIONS[situacao]! : null
   if (typeof referencia !== 'string' || situation === null) return []
-  const at = typeof em === 'string' && !Number.isNaN(Date.parse(em)) ? new Date(em) : null
+  const at = typeof em === 'string' ? readPostDate(em) : null
   const code = typeof sro === 'string' ? readTrackingCode(sro) : null
   const reason = typeof motivo === 'string' && motivo.trim() !== '' ? cutText(motivo.trim(), 200) : undefined
   const answer = reason === undefined ? `${situacao}` : `${situacao}: ${reason}`

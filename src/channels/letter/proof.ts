@@ -30,7 +30,7 @@ const CACHE_ENTRIES = 1_000
 /**
  * The receipt of a letter in one PDF: its address, its history and its pages, with the receipt's address in place of the recipient's
  * link and code. null: it does not exist or was never made.
- * Anybody with its address may ask for it any number of times, and in ranges of bytes, so that it is typeset once for each history.
+ * Anybody with its address may ask for it any number of times, so that it is typeset once for each history.
  */
 export function createLetterProofs(parts: ProofParts) {
   const once = makeOnce<Uint8Array | null>({

@@ -3,6 +3,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { cutText } from '../../domain/text/text.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { CarrierReport } from '../provider.js'
+import { readPostDate } from './post-date.js'
 import { outcomeOf } from './return-reasons.js'
 
 export type Rastro = ReturnType<typeof createRastro>
@@ -41,8 +42,8 @@ export function createRastro(url: URL, clock: Clock) {
     const body = objectOf(answer)
     if (answer.status >= 300 || typeof body?.token !== 'string')
       throw new Error(`Correios gave no token: ${answer.status} ${textOf(answer).slice(0, 40)}`)
-    const ends = typeof body.expiraEm === 'string' ? readPostDate(body.expiraEm).getTime() : Number.NaN
-    token = { text: body.token, until: (Number.isNaN(ends) ? clock() + DEFAULT_TOKEN_MS : ends) - TOKEN_MARGIN_MS }
+    const ends = typeof body.expiraEm === 'string' ? readPostDate(body.expiraEm) : null
+    token = { text: body.token, until: (ends?.getTime() ?? clock() + DEFAULT_TOKEN_MS) - TOKEN_MARGIN_MS }
     return token.text
   }
 
@@ -75,7 +76,7 @@ function readEvent(event: unknown): PostEvent[] {
   const { codigo, tipo, dtHrCriado, descricao } = (event ?? {}) as Record<string, unknown>
   if (typeof codigo !== 'string' || typeof dtHrCriado !== 'string') return []
   const at = readPostDate(dtHrCriado)
-  if (Number.isNaN(at.getTime())) return []
+  if (at === null) return []
   const text = typeof descricao === 'string' ? cutText(descricao, 200) : `${codigo}/${String(tipo)}`
   return [{ at, text, ...meaningOf(codigo, Number(tipo)) }]
 }
@@ -88,6 +89,3 @@ function meaningOf(code: string, type: number): Pick<PostEvent, 'type' | 'failur
   if (type === 23) return { type: 'failed', failure: 'returned', reason: 'Devolvido ao remetente' }
   return outcomeOf(type) ?? { type: 'note' }
 }
-
-/** Without a zone the time is Brasília's; Brazil has had no summer time since 2019. */
-const readPostDate = (text: string): Date => new Date(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text.slice(0, 19)}-03:00`)

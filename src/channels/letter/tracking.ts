@@ -1,4 +1,5 @@
 import type { Change, ChangeOutcome } from '../../domain/delivery/change.js'
+import { sha256 } from '../../domain/evidence/evidence.js'
 import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter, type TrackedLetters } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
@@ -13,6 +14,7 @@ export interface TrackingParts {
 }
 
 const TIMEOUT_MS = 20_000
+const NOTES = { most: 100, once: true }
 
 /** Asks Correios where registered letters are, and records the events. */
 export async function trackLetters(parts: TrackingParts): Promise<void> {
@@ -29,13 +31,19 @@ export async function trackLetters(parts: TrackingParts): Promise<void> {
   }
 }
 
-/** An event that changes the status is recorded at every call, because an older one may arrive late; it counts only once. */
+/**
+ * All events are recorded again when the history has changed, because Correios may add an older one. A fact counts once, and a note
+ * is known by its time and its words. The digest is saved last: after a failure the events are recorded again.
+ */
 async function recordEvents({ pool, record }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
   const { notification, code, seen } = letter
-  for (const { at, type, text, failure, reason } of events.filter(({ type }, place) => type !== 'note' || place >= seen)) {
+  const digest = sha256(JSON.stringify(events))
+  if (events.length === 0 || digest === seen) return
+  for (const { at, type, text, failure, reason } of events) {
     const failed = failure === undefined ? {} : { failure, failureDetail: reason!, reason: reason! }
-    const data = { carrier: 'correios', answer: text, trackingCode: code, ...failed }
-    await record({ kind: 'fact', notification, fact: { channel: 'letter', type, at, source: 'report:correios', data } })
+    const data = { carrier: 'correios', answer: text, trackingCode: code, reportedAt: at.toISOString(), ...failed }
+    const fact = { channel: 'letter', type, at, source: 'report:correios', data }
+    await record({ kind: 'fact', notification, fact, noteLimit: NOTES })
   }
-  if (events.length > seen) await saveSeen(pool, notification, events.length)
+  await saveSeen(pool, notification, digest)
 }

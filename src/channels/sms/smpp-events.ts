@@ -1,7 +1,7 @@
 import { readGsm7 } from '../../domain/text/gsm7.js'
 import { readReportedNumber } from '../../domain/text/phone.js'
 import { storable } from '../../domain/text/text.js'
-import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
+import type { CarrierEvent, CarrierReply, CarrierReport, SplitCharacters } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 
 const MESSAGE_TYPE = 0x3c
@@ -46,7 +46,7 @@ function isReceipt(deliver: Deliver): boolean {
 
 /** Reads the text as ASCII whatever data_coding says, because decoding as GSM-7 would change characters such as _ in the id. */
 function receiptText({ message, dataCoding }: Deliver): string {
-  const wide = dataCoding === UCS2 ? decode(message, UCS2) : ''
+  const wide = dataCoding === UCS2 ? storable(decode(message, UCS2)) : ''
   return wide.includes('id:') ? wide : message.toString('latin1').replaceAll('\0', '')
 }
 
@@ -81,10 +81,11 @@ function readReply(deliver: Deliver): CarrierReply {
   const { source, esmClass, dataCoding, message } = deliver
   const headed = (esmClass & HAS_HEADER) !== 0 && message.length > 0
   const header = headed ? message.subarray(1, 1 + message[0]!) : Buffer.alloc(0)
-  const text = decode(headed ? message.subarray(1 + message[0]!) : message, dataCoding)
+  const said = decode(headed ? message.subarray(1 + message[0]!) : message, dataCoding)
   const from = readReportedNumber(source) ?? `+${source.replace(/\D/g, '')}`
   const reference = deliver.tlvs.get(tags.userMessageReference)
   const part = readPart(header, deliver)
+  const { text, halves } = part === null ? { text: storable(said) } : splitHalves(said)
   return {
     kind: 'reply',
     from: [from],
@@ -92,7 +93,22 @@ function readReply(deliver: Deliver): CarrierReply {
     id: reference === undefined ? null : `${from} ${reference.toString('hex')} ${text}`,
     inReplyTo: null,
     at: null,
-    ...(part === null ? {} : { part: { ...part, of: `${from} ${deliver.to} ${part.of}` } }),
+    ...(part === null ? {} : { part: { ...part, of: `${from} ${deliver.to} ${part.of}`, ...(halves && { halves }) } }),
+  }
+}
+
+/** A telephone may split the two halves of an emoji between parts. Half a character cannot be stored as text. */
+function splitHalves(said: string): { text: string; halves?: SplitCharacters } {
+  const [before] = /^[\uDC00-\uDFFF]/.exec(said) ?? []
+  const [after] = /[\uD800-\uDBFF]$/.exec(said) ?? []
+  const text = storable(said.slice(before?.length ?? 0, said.length - (after?.length ?? 0)))
+  if (before === undefined && after === undefined) return { text }
+  return {
+    text,
+    halves: {
+      ...(before === undefined ? {} : { before: before.charCodeAt(0) }),
+      ...(after === undefined ? {} : { after: after.charCodeAt(0) }),
+    },
   }
 }
 
@@ -113,10 +129,11 @@ function readPart(header: Buffer, { tlvs }: Deliver): { of: string; number: numb
 const checked = (of: string, number: number, total: number) =>
   total > 1 && number >= 1 && number <= total ? { of, number, total } : null
 
+/** As it came: it may begin or end with half a character. */
 function decode(bytes: Buffer, dataCoding: number): string {
-  if (dataCoding !== UCS2) return storable(dataCoding === 0 ? readGsm7(bytes) : bytes.toString('latin1'))
+  if (dataCoding !== UCS2) return dataCoding === 0 ? readGsm7(bytes) : bytes.toString('latin1')
   const whole = bytes.subarray(0, bytes.length - (bytes.length % 2))
-  return storable(Buffer.from(whole).swap16().toString('utf16le'))
+  return Buffer.from(whole).swap16().toString('utf16le')
 }
 
 /** The text of a TLV, with or without the final NUL, which some carriers omit. */

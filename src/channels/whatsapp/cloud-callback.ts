@@ -57,7 +57,14 @@ interface Status {
   errors?: { code?: unknown; title?: unknown; error_data?: { details?: unknown } }[]
 }
 
-type Incoming = { id?: unknown; from?: unknown; timestamp?: unknown; context?: { id?: unknown } }
+interface Incoming {
+  id?: unknown
+  from?: unknown
+  timestamp?: unknown
+  context?: { from?: unknown; id?: unknown }
+  type?: unknown
+  reaction?: { message_id?: unknown }
+}
 
 type Value = { metadata?: { phone_number_id?: unknown }; statuses?: Status[]; messages?: Incoming[] }
 
@@ -116,19 +123,24 @@ function readFailure({ errors }: Status, reference: string, id: string): Omit<Ca
 function readReply(message: Incoming): CarrierReply | null {
   const from = textOf(message.from)
   const text = replyText(message)
-  const inReplyTo = textOf(message.context?.id) || null
-  const isNumber = /^\d{8,15}$/.test(from)
-  // A person may hide their number: the quoted message identifies them.
-  if ((!isNumber && inReplyTo === null) || text === null) return null
+  const isReaction = message.type === 'reaction'
+  const inReplyTo = (isReaction ? textOf(message.reaction?.message_id) : quotedBy(message)) || null
+  // A person may hide their number: the quoted message identifies them. A reaction is about its message and about no other one.
+  const isFromNumber = /^\d{8,15}$/.test(from) && !isReaction
+  if ((!isFromNumber && inReplyTo === null) || text === null) return null
   return {
     kind: 'reply',
-    from: isNumber ? numberForms(from) : [],
+    from: isFromNumber ? numberForms(from) : [],
     text: clean(text),
     id: textOf(message.id) || null,
     inReplyTo,
     at: timeOf(message.timestamp),
   }
 }
+
+/** The message that a person quotes; '': none. A person who quotes their own words does not name a message of ours. */
+const quotedBy = ({ from, context }: Incoming): string => (isSelf(from, context) ? '' : textOf(context?.id))
+const isSelf = (from: unknown, context: Incoming['context']): boolean => textOf(from) !== '' && context?.from === from
 
 /** A person's text may hold characters that PostgreSQL does not store. */
 const clean = (text: string): string => cutText(text, 10_000)

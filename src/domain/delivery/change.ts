@@ -15,6 +15,8 @@ export interface LearnedFact extends FactOf {
   kind: 'fact'
   /** For a note that may come again and again, and for a fact that may become one. */
   noteLimit?: NoteLimit
+  /** The recipient is somebody else: from the commit of the fact on the account does not send there any more. */
+  suppresses?: 'stranger'
 }
 
 /** It counts only where the message that it names was given to the carrier that tells it. */

@@ -56,6 +56,8 @@ export interface Fact {
     carrier?: string
     segments?: number
     trackingCode?: string
+    /** The time that a carrier gives to an entry of its history: with the words it identifies the entry. */
+    reportedAt?: string
     /** SHA-256. */
     recording?: string
     /** The fact that a note would have been, and why the fact does not count. */
@@ -139,7 +141,7 @@ function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
 
 /** The facts that disprove a failure: a message that was taken was not refused, and one that arrived was not lost on its way. */
 const DISPROOFS: Partial<Record<Failure, readonly FactType[]>> = {
-  rejected: ['processed', 'sent', 'delivered', 'read', 'confirmed'],
+  rejected: ['processed', 'prepared', 'sent', 'delivered', 'read', 'confirmed'],
   undelivered: ['delivered', 'read', 'confirmed'],
 }
 
@@ -196,7 +198,8 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
-      return status.preparedAt === null ? { ...processed(status, at), preparedAt: at } : null
+      if (!isAboutLatest(status, data) || (status.preparedAt !== null && !isUnderWay(status))) return null
+      return { ...processed(status, at), preparedAt: status.preparedAt ?? at }
     case 'cancelled':
       return status.state === 'waiting' || isEndedTwice(status, data) || isRepetition(status, data)
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }

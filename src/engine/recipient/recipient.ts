@@ -7,7 +7,6 @@ import type { LinkTarget } from '../../domain/recipient/link.js'
 import { robotLimits } from '../../domain/recipient/robot.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { findLogo } from '../../store/accounts/accounts.js'
-import { suppress } from '../../store/accounts/suppressions.js'
 import { findSendState } from '../../store/delivery/deliveries.js'
 import { readContent } from '../../store/notification/notifications.js'
 import type { Pool } from '../../store/postgres.js'
@@ -105,9 +104,8 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
 
     /** "Não sou esta pessoa": suppresses the recipient for this account and channel and fails the delivery. */
     async reportWrongPerson(visit: Visit): Promise<Counted> {
-      if (visit.signals.length === 0) await suppress(pool, { ...visit.target, reason: 'stranger' })
       const failureDetail = 'Quem abriu o link informou que não é o destinatário.'
-      return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail })
+      return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail }, 'stranger')
     },
 
     findSendState: ({ notification, channel }: LinkTarget) => findSendState(pool, notification, channel),

@@ -67,12 +67,19 @@ export function createVisitRecorder({ record, isSenders }: VisitRecorderParts) {
   return {
     note,
     /** Records a fact for a person and a note for a program. */
-    async count(visit: Visit, step: VisitStep, type: FactType, data: Fact['data'] = {}): Promise<Counted> {
+    async count(
+      visit: Visit,
+      step: VisitStep,
+      type: FactType,
+      data: Fact['data'] = {},
+      suppresses?: LearnedFact['suppresses'],
+    ): Promise<Counted> {
       if (visit.signals.length > 0) {
         await note(visit, step)
         return 'program'
       }
-      const outcome = await record({ ...(await change(visit, step, type, data)), noteLimit: VISIT_NOTES })
+      const fact = await change(visit, step, type, data)
+      const outcome = await record({ ...fact, noteLimit: VISIT_NOTES, ...(suppresses === undefined ? {} : { suppresses }) })
       if (outcome === 'nothing new') await note(visit, step)
       return outcome === 'noted' || outcome === 'last note' ? 'noted' : 'counted'
     },

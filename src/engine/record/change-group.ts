@@ -34,8 +34,8 @@ export class ChangeGroup {
   readonly references: ReferenceWrite[] = []
   /** Notifications with an attempt whose outcome has just become unknown. */
   readonly newlyUnknown = new Set<string>()
-  /** Deliveries whose recipients do not exist. */
-  readonly suppressed: { notification: string; channel: Channel }[] = []
+  /** Deliveries whose recipients do not exist, or are somebody else. */
+  readonly suppressed: { notification: string; channel: Channel; reason: 'hard bounce' | 'stranger' }[] = []
   /** Deliveries whose attempt reached nobody. */
   readonly unreached: { notification: string; channel: Channel }[] = []
   /** Contents as they left, each with the event that states it. */
@@ -74,6 +74,9 @@ export class ChangeGroup {
     if (change.kind === 'report' && carrierOf(change, delivery) === null) return 'foreign'
     const fenced = isFenced(change, delivery)
     const outcome = fenced ? 'fenced' : this.#applyTo(delivery, change)
+    // What is known already suppresses too; a fact that does not count suppresses nobody.
+    if (change.kind === 'fact' && change.suppresses !== undefined && (outcome === 'recorded' || outcome === 'nothing new'))
+      this.suppressed.push({ notification, channel: fact.channel, reason: change.suppresses })
     if (change.kind !== 'attempt') return outcome
     const { fence, references, delivered, unresolved } = change
     if (change.content !== undefined) {
@@ -84,7 +87,7 @@ export class ChangeGroup {
     if (fenced && mayStillBeReported(fence, delivery)) this.#addReferences(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
     if (change.suppresses === true && !fenced && outcome !== 'noted')
-      this.suppressed.push({ notification, channel: fact.channel })
+      this.suppressed.push({ notification, channel: fact.channel, reason: 'hard bounce' })
     if (change.unreached === true && !fenced) this.unreached.push({ notification, channel: fact.channel })
     if (unresolved !== undefined && !fenced) this.#applyTo(delivery, { kind: 'fact', notification, fact: unresolved })
     return outcome

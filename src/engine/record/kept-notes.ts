@@ -50,6 +50,6 @@ const isNote = ({ fact }: Change): boolean => fact.type === 'note' || mayBecomeN
 /** The limit for a change that is a note; null: the change is recorded however often it comes. */
 export const noteLimitOf = (change: Change): NoteLimit | null => ('noteLimit' in change && change.noteLimit) || null
 
-/** Two notes are equal if these members are equal, whatever their dates. */
-const noteKey = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>
-  JSON.stringify([channel, ordinal, part, answer, reason].map(member => member ?? null))
+/** Two notes are equal if these members are equal, whatever the dates of the notes. */
+const noteKey = ({ channel, ordinal, part, answer, reason, reportedAt }: Note['words']): string =>
+  JSON.stringify([channel, ordinal, part, answer, reason, reportedAt].map(member => member ?? null))

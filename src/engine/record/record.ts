@@ -180,7 +180,7 @@ async function applyChanges(
     : 0
   const visited = group.events.flatMap(({ event }) => (event.source === 'recipient' ? [event.notification] : []))
   if (visited.length > 0) await noteLateData(db, 'visits', visited)
-  for (const delivery of group.suppressed) await suppress(db, { ...delivery, reason: 'hard bounce' })
+  for (const delivery of group.suppressed) await suppress(db, delivery)
   if (group.unreached.length > 0) await uncountContacts(db, group.unreached)
   await wakeEarlyReports(db, group)
   for (const { channel, onReferences } of channelModules) {

@@ -3,6 +3,7 @@ import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import { type CarrierSource, findAttempt } from '../../domain/delivery/carrier-source.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
+import { storable } from '../../domain/text/text.js'
 import { HOUR_MS } from '../../domain/units.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { findAttempts, findNewestTo, findReference } from '../../store/carrier/references.js'
@@ -21,8 +22,9 @@ import type { CarrierEventParts, EventOutcome } from './carrier-events.js'
 export async function takeReply(source: CarrierSource, reply: CarrierReply, parts: CarrierEventParts): Promise<EventOutcome> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { channel, carriers } = source
-  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carriers, [reply.inReplyTo])
-  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, source, reply.from, reply.at))
+  const isNamed = reply.inReplyTo !== null
+  const quoted = isNamed ? await findReference(parts.pool, carriers, [reply.inReplyTo!]) : null
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, source, reply.from, reply.at, isNamed))
   const delivery = notification === null ? null : await findAttempts(parts.pool, notification, channel)
   if (notification === null || delivery === null) return 'unmatched'
   const carrier = findAttempt(source, delivery, quoted?.ordinal ?? null)
@@ -65,12 +67,18 @@ async function takeReplyPart(source: CarrierSource, reply: ReplyPart, parts: Car
 async function joinReply(kept: readonly Json[], key: PartsKey, parts: CarrierEventParts): Promise<EventOutcome> {
   const pieces = kept as unknown as (Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierSource })[]
   const { source, part: _, ...first } = pieces[0]!
-  const text = pieces.map(piece => piece.text).join('')
+  const text = storable(pieces.map(wholeText).join(''))
   const id = first.id ?? `${key.name} ${key.total} ${text}`
   const outcome = await takeReply(source, { ...first, text, id, at: first.at === null ? null : new Date(first.at) }, parts)
   await markJoined(parts.pool, key)
   return outcome
 }
+
+/** With the halves of the characters that are split between this part and its neighbours. */
+const wholeText = ({ text, part: { halves = {} } }: Pick<ReplyPart, 'text' | 'part'>): string =>
+  `${unit(halves.before)}${text}${unit(halves.after)}`
+
+const unit = (code: number | undefined): string => (code === undefined ? '' : String.fromCharCode(code))
 
 /** A reply whose last part never came is recorded with the parts that did. */
 export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {

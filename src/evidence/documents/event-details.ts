@@ -88,6 +88,7 @@ const LABELS: Readonly<Record<string, string>> = {
   locked: 'Bloqueado',
   lockedUntil: 'Bloqueado até',
   occurredAt: 'Aconteceu em',
+  reportedAt: 'Hora dada pela operadora',
   status: 'Código de situação',
   diagnostic: 'Diagnóstico',
   finalRecipient: 'Destinatário final',

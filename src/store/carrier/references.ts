@@ -50,9 +50,11 @@ export const findAttempts = (db: Queryable, notification: string, channel: Chann
     values: [notification, channel],
   })
 
-/** No carrier reports on a message after three months. */
-export const deleteStaleReferences = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
+/** Deletes the references of messages on which no carrier reports any more, by the term of each channel. */
+export async function deleteStaleReferences(db: Queryable, terms: readonly { channel: Channel; days: number }[]): Promise<void> {
+  const isStale = "channel = $1 and created_at < now() - $2 * interval '1 day'"
+  for (const { channel, days } of terms) await deleteInBatches(db, 'carrier_reference', isStale, [channel, days])
+}
 
 /** A message of the delivery d that this source was given last, as parameters: channel, carriers, modes. */
 const OF_SOURCE = 'd.channel = $1 and d.carrier = any($2::text[]) and d.mode = any($3::text[])'
@@ -61,13 +63,15 @@ const valuesOf = ({ channel, carriers, modes }: CarrierSource) => [channel, carr
 
 /**
  * The newest notification that had reached one of these numbers by then through this source: a reply that does not name its
- * message is a reply to the newest.
+ * message is a reply to the newest. `isNamed`: the reply names a message by a name that is not stored. Then only a message with
+ * a name that we may not know can be meant; the others have other names.
  */
 export const findNewestTo = (
   db: Queryable,
   source: CarrierSource,
   recipients: readonly string[],
   at: Date | null,
+  isNamed: boolean,
 ): Promise<string | null> =>
   queryValue(db, {
     name: 'find-newest-to',
@@ -76,8 +80,9 @@ export const findNewestTo = (
              and (sent_at <= coalesce($5::timestamptz, now()) + interval '1 minute'
                -- A quick reply may come before the answer to the send is recorded.
                or (sent_at is null and state in ('sending', 'uncertain', 'unresolved')))
+             and (not $6 or state = 'sending' or unknown_count > 0)
            order by (failure is null) desc, (carrier = ($2::text[])[1]) desc, notification_id desc limit 1`,
-    values: [...valuesOf(source), recipients, at],
+    values: [...valuesOf(source), recipients, at, isNamed],
   })
 
 /**

@@ -120,7 +120,7 @@ export interface Note {
   notification: string
   source: string
   /** By which notes are compared; empty where the data were erased. */
-  words: { [member in 'channel' | 'ordinal' | 'part' | 'answer' | 'reason']?: Json | undefined }
+  words: { [member in 'channel' | 'ordinal' | 'part' | 'answer' | 'reason' | 'reportedAt']?: Json | undefined }
 }
 
 /**
@@ -132,7 +132,7 @@ export const readNotes = (db: Queryable, notifications: readonly string[], sourc
     db,
     `select notification_id as notification, source,
        jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
-         'reason', data->'reason') as words
+         'reason', data->'reason', 'reportedAt', data->'reportedAt') as words
      from event
      where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
     [notifications, sources],

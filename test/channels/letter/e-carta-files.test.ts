@@ -56,6 +56,7 @@ test('each return file reports on its letters by lot and object', () => {
   expect(reportsOf('Postado', '3|1|77|AA473124829BR|15/11/2026')).toMatchObject([
     { type: 'sent', at: new Date('2026-11-15T03:00:00Z') },
   ])
+  expect(reportsOf('Postado', '3|1|77|AA473124829BR|31/02/2026 10:00:00')).toMatchObject([{ type: 'sent', at: null }])
   expect(reportsOf('Inconsistencia', '9|1|77|E12|CEP inexistente')).toMatchObject([
     { type: 'failed', failure: 'rejected', reason: 'Os Correios recusaram a carta: CEP inexistente.' },
   ])
@@ -82,16 +83,58 @@ test('lines that are no records, and codes whose digit is wrong, are left out', 
   ])
 })
 
-test('signed receipts come as images, known by their bytes', () => {
-  const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
+const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
+const receiptsIn = (list: string[], images: Record<string, Uint8Array>) => {
   const bytes = zipSync({
-    'indice.txt': strToU8('5|1|77|AA473124829BR|ar1.png\r\n5|2|77||ar2.png\r\n5|3|77||falta.png'),
-    'ar1.png': png,
-    'ar2.png': strToU8('<html>'),
+    'indice.txt': strToU8(list.map((image, place) => `5|${place + 1}|77||${image}`).join('\r\n')),
+    ...images,
   })
-  const { reports, receipts } = readReturn('e-Carta_12345_77_DevolucaoAR.zip', Buffer.from(bytes))
-  expect(reports).toEqual([])
-  expect(receipts).toEqual([{ name: '77.1', type: 'png', bytes: png }])
+  return readReturn('e-Carta_12345_77_DevolucaoAR.zip', Buffer.from(bytes))
+}
+
+test('signed receipts come as images, known by their bytes, in any case and folder', () => {
+  const jpg = Uint8Array.of(0xff, 0xd8, 0xff)
+  const list = ['ar1.png', 'AR2.JPG', 'imagens\\ar3.png', '1/ar.png', '2/ar.png']
+  const images = { 'ar1.png': png, 'ar/ar2.jpg': jpg, 'AR3.png': png, '1/ar.png': png, '2/ar.png': jpg }
+  const { reports, receipts, faults } = receiptsIn(list, images)
+  expect([reports, faults]).toEqual([[], []])
+  expect(receipts.map(({ name, type }) => [name, type])).toEqual([
+    ['77.1', 'png'],
+    ['77.2', 'jpg'],
+    ['77.3', 'png'],
+    ['77.4', 'png'],
+    ['77.5', 'jpg'],
+  ])
+  expect(receipts[0]!.bytes).toEqual(png)
+})
+
+test('a receipt that cannot be kept becomes a note with its cause', () => {
+  const list = ['', 'falta.png', 'ar.png', 'ar.tif', 'grande.png']
+  const images = {
+    '1/ar.png': png,
+    '2/ar.png': png,
+    'ar.tif': strToU8('II*'),
+    'grande.png': new Uint8Array(2_097_153).fill(0x89),
+  }
+  const { reports, receipts, faults } = receiptsIn(list, images)
+  expect(receipts).toEqual([])
+  expect(faults).toHaveLength(5)
+  const said = (cause: string) => `O aviso de recebimento não foi guardado: ${cause}.`
+  expect(reports).toMatchObject([
+    { of: { carrier: ['77.1'] }, type: 'note', reason: said('o retorno não diz o nome da imagem') },
+    { of: { carrier: ['77.2'] }, type: 'note', reason: said('o retorno tem 0 imagens com o nome falta.png') },
+    { of: { carrier: ['77.3'] }, type: 'note', reason: said('o retorno tem 2 imagens com o nome ar.png') },
+    { of: { carrier: ['77.4'] }, type: 'note', reason: said('a imagem ar.tif não é PNG nem JPEG') },
+    { of: { carrier: ['77.5'] }, type: 'note', reason: said('a imagem grande.png tem mais de 2 MB') },
+  ])
+})
+
+test('a return without a line that can be read is refused; one without lines is a report on no letter', () => {
+  expect(() => reportsOf('Recibo', 'lixo', '2|x|77|')).toThrow('no line')
+  expect(() => receiptsIn([], { 'ar1.png': png })).not.toThrow()
+  const images = Buffer.from(zipSync({ 'ar1.png': png }))
+  expect(() => readReturn('e-Carta_12345_77_DevolucaoAR.zip', images)).toThrow('no line')
+  expect(reportsOf('Inconsistencia', '', '')).toEqual([])
 })
 
 test('a return that unpacks to more than it may is refused', () => {

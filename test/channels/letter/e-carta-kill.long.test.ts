@@ -69,7 +69,14 @@ class Life {
         },
       ]),
     ) as unknown as LotJournal
-    const options = { journal, privateKey: null, onEvents: async () => {}, onReceipt: async () => {}, onError: () => {} }
+    const options = {
+      journal,
+      privateKey: null,
+      clock: Date.now,
+      onEvents: async () => {},
+      onReceipt: async () => {},
+      onError: () => {},
+    }
     const carrier = await eCartaProvider(options).open(this.#post.url(this.#user))
     onTestFinished(() => {
       this.#dead = true

@@ -39,3 +39,28 @@ test('the code is taken from whatever report is the first to name it, and never 
   expect(named).toEqual({ ...posted, trackingCode: 'AA473124829BR' })
   expect(applyFact(named, fact('sent', 5, { trackingCode: 'YJ000000005BR' }))).toBeNull()
 })
+
+test('a letter that the carrier made was not refused, whoever gave it up before', () => {
+  const refused = applyFact(
+    { ...sending, state: 'unresolved' as const, unknownCount: 1 },
+    fact('failed', 2, { failure: 'rejected' }),
+  )!
+  expect(refused).toMatchObject({ failure: 'rejected', failedAt: at(2) })
+  const made = fact('prepared', 3, { ordinal: 1, trackingCode: 'AA473124829BR' })
+  expect(applyFact(refused, made)).toMatchObject({
+    state: 'done',
+    failure: null,
+    failedAt: null,
+    processedAt: at(3),
+    preparedAt: at(3),
+    trackingCode: 'AA473124829BR',
+  })
+})
+
+test('that an earlier letter was made says nothing about the one that follows it', () => {
+  const next = { ...sending, ordinal: 2 }
+  expect(applyFact(next, fact('prepared', 3, { ordinal: 1 }))).toBeNull()
+  expect(applyFact(next, fact('prepared', 3, { ordinal: 2 }))).toMatchObject({ state: 'done', preparedAt: at(3) })
+  const madeBefore = { ...next, state: 'uncertain' as const, processedAt: at(1), preparedAt: at(1) }
+  expect(applyFact(madeBefore, fact('prepared', 3, { ordinal: 2 }))).toMatchObject({ state: 'done', preparedAt: at(1) })
+})

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { readPostDate } from '../../../src/channels/letter/post-date.js'
 import { printShopCallback, printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { CallbackRequest } from '../../../src/channels/provider.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
@@ -128,6 +129,11 @@ describe('a callback of the print service', () => {
     expect(content!.events[0]).toMatchObject(expected)
   })
 
+  test('a date that cannot be read is not taken, the rest is', async () => {
+    const content = await reader.read(sign(JSON.stringify({ ...told, em: '02/03/2026' })))
+    expect(content!.events).toMatchObject([{ type: 'sent', at: null }])
+  })
+
   test('a code whose check digit is wrong is not taken, the rest is', async () => {
     const content = await reader.read(sign(JSON.stringify({ ...told, sro: 'AA473124828BR' })))
     expect(content!.events[0]).not.toHaveProperty('trackingCode')
@@ -154,5 +160,31 @@ describe('a callback of the print service', () => {
     })) {
       expect(await reader.read(request), name).toBeNull()
     }
+  })
+})
+
+describe('the date of a print service or of the post', () => {
+  test.each([
+    ['2026-11-15T08:00:00-03:00', '2026-11-15T11:00:00.000Z'],
+    ['2026-11-15T08:00:00-0300', '2026-11-15T11:00:00.000Z'],
+    ['2026-11-15T11:00Z', '2026-11-15T11:00:00.000Z'],
+    ['2026-11-15T08:00:00.5', '2026-11-15T11:00:00.500Z'],
+    ['2026-11-15 08:00:00', '2026-11-15T11:00:00.000Z'],
+    ['2026-11-15', '2026-11-15T03:00:00.000Z'],
+  ])('%s is read, in the time of Brasília where it has no zone', (text, moment) => {
+    expect(readPostDate(text)?.toISOString()).toBe(moment)
+  })
+
+  test.each([
+    '02/03/2026',
+    '02/03/2026 10:00',
+    '2026-02-30',
+    '2026-02-30T10:00:00-03:00',
+    '2026-11-15T25:00:00',
+    '7',
+    'Nov 15 2026',
+    '',
+  ])('%s is no date', text => {
+    expect(readPostDate(text)).toBeNull()
   })
 })

@@ -129,9 +129,9 @@ interface Behaviour {
 }
 
 function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Behaviour): void {
-  const handles = new Map<number, { file: number } | { names: string[] }>()
+  const handles = new Map<number, { file: number } | { folder: string; names: string[] }>()
   let last = 0
-  const handleOf = (entry: { file: number } | { names: string[] }): Buffer => {
+  const handleOf = (entry: { file: number } | { folder: string; names: string[] }): Buffer => {
     handles.set(++last, entry)
     const handle = Buffer.alloc(4)
     handle.writeUInt32BE(last)
@@ -197,18 +197,17 @@ function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Behaviour): void {
   sftp.on('FSTAT', id => void sftp.status(id, STATUS_CODE.OP_UNSUPPORTED))
   sftp.on('FSETSTAT', id => void sftp.status(id, STATUS_CODE.OK))
   sftp.on('OPENDIR', (id, path) => {
-    const handle = handleOf({ names: readdirSync(path) })
+    const handle = handleOf({ folder: path, names: readdirSync(path) })
     sftp.handle(id, handle)
   })
   sftp.on('READDIR', (id, handle) => {
-    const names = entryOf<{ names: string[] }>(handle).names.splice(0)
-    const attrs = { mode: 0o100_644, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 }
-    if (names.length === 0) sftp.status(id, STATUS_CODE.EOF)
-    else
-      sftp.name(
-        id,
-        names.map(filename => ({ filename, longname: filename, attrs })),
-      )
+    const { folder, names } = entryOf<{ folder: string; names: string[] }>(handle)
+    const listed = names.splice(0).map(filename => {
+      const { mode, uid, gid, size, mtimeMs } = statSync(join(folder, filename))
+      return { filename, longname: filename, attrs: { mode, uid, gid, size, atime: 0, mtime: Math.floor(mtimeMs / 1_000) } }
+    })
+    if (listed.length === 0) sftp.status(id, STATUS_CODE.EOF)
+    else sftp.name(id, listed)
   })
   sftp.on('REMOVE', (id, path) =>
     answer(id, 'remove', () => {

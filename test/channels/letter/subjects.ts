@@ -66,6 +66,7 @@ async function startPost(): Promise<ScriptedSide<LetterMessage>> {
       eCartaProvider({
         journal: createLotJournal(pool, carrier),
         privateKey: null,
+        clock: Date.now,
         onEvents,
         onReceipt: async () => {},
         onError: () => {},

@@ -225,6 +225,21 @@ describe('an answer in parts', () => {
     expect((await status(id)).answered).toEqual(['um dois três'])
   })
 
+  test('has a character whole that is split between two of them, and a mark where the other half never came', async () => {
+    work({ carrier: new ScriptedCarrier(() => ({})) })
+    const number = newNumber()
+    const id = await accept(number)
+    await described(id).toBe('Enviado')
+    const halved = (text: string, part: number, halves: object): CarrierReply =>
+      reply(number, text, { part: { of: `+55${number} 29000 7b`, number: part, total: 2, halves } })
+    await tell(halved('Sim ', 1, { after: '👍'.charCodeAt(0) }), halved(' ok', 2, { before: '👍'.charCodeAt(1) }))
+    expect((await status(id)).answered).toEqual(['Sim 👍 ok'])
+    await tell(reply(number, 'Não ', { part: { of: 'half', number: 1, total: 2, halves: { after: '👍'.charCodeAt(0) } } }))
+    await database.pool.query("update reply_part set received_at = now() - interval '2 hours'")
+    await takeIncompleteReplies(events)
+    expect((await status(id)).answered).toEqual(['Sim 👍 ok', 'Não �'])
+  })
+
   test('of which the carrier sends a part again stays one answer, and another under the same name is another', async () => {
     work({ carrier: new ScriptedCarrier(() => ({})) })
     const number = newNumber()

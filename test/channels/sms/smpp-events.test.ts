@@ -194,6 +194,21 @@ describe('answers', () => {
     expect(answer({ tlvs: [[tags.messagePayload, Buffer.from('Ok')]] })).toMatchObject({ text: 'Ok' })
   })
 
+  test('in parts keep the halves of a character that is split between two of them', () => {
+    const written = Buffer.from('Sim 👍 ok', 'utf16le').swap16()
+    const piece = (number: number, bytes: Buffer) =>
+      readEvents(
+        body({ esmClass: 0x40, dataCoding: 8, message: Buffer.concat([Buffer.from([5, 0, 3, 9, 2, number]), bytes]) }),
+      )[0]
+    const [high, low] = ['👍'.charCodeAt(0), '👍'.charCodeAt(1)]
+    expect(piece(1, written.subarray(0, 10))).toMatchObject({ text: 'Sim ', part: { number: 1, halves: { after: high } } })
+    expect(piece(2, written.subarray(10))).toMatchObject({ text: ' ok', part: { number: 2, halves: { before: low } } })
+    expect(piece(1, written.subarray(0, 12))).toMatchObject({
+      text: 'Sim 👍',
+      part: { of: expect.any(String), number: 1, total: 2 },
+    })
+  })
+
   test('in parts, by short header, long header or TLVs', () => {
     const head = (...bytes: number[]) => ({ esmClass: 0x40, message: Buffer.from([bytes.length, ...bytes, 0x41]) })
     expect(answer(head(0, 3, 9, 2, 1))).toMatchObject({ text: 'A', part: { number: 1, total: 2 } })

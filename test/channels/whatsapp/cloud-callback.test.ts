@@ -179,7 +179,6 @@ describe('what people write', () => {
     ['a template’s button', { type: 'button', button: { payload: 'p', text: 'Confirmo' } }, 'Confirmo'],
     ['a reply button', { type: 'interactive', interactive: { button_reply: { id: '1', title: 'Sim' } } }, 'Sim'],
     ['a line of a list', { type: 'interactive', interactive: { list_reply: { id: '1', title: 'Terça' } } }, 'Terça'],
-    ['a reaction', { type: 'reaction', reaction: { message_id: 'wamid.A', emoji: '👍' } }, '👍'],
     ['a picture', { type: 'image', image: { id: '1', caption: 'comprovante' } }, '[imagem] comprovante'],
     ['a voice message', { type: 'audio', audio: { id: '1' } }, '[áudio]'],
   ])('%s', async (_, given, text) => {
@@ -192,6 +191,24 @@ describe('what people write', () => {
         inReplyTo: 'wamid.A',
         at: new Date(1_790_000_000_000),
       },
+    ])
+  })
+
+  test('a reaction names its message, without a context, and can be an answer to no other one', async () => {
+    const reaction = message({ type: 'reaction', reaction: { message_id: 'wamid.A', emoji: '👍' } })
+    expect(await eventsOf(value({ messages: [reaction] }))).toEqual([
+      { kind: 'reply', from: [], text: '👍', id: 'wamid.R', inReplyTo: 'wamid.A', at: new Date(1_790_000_000_000) },
+    ])
+    expect(await eventsOf(value({ messages: [{ ...reaction, reaction: { emoji: '👍' } }] }))).toEqual([])
+  })
+
+  test('with a quotation of the person’s own words names no message of ours', async () => {
+    const said = (context: object) => message({ type: 'text', text: { body: 'Ok' }, context })
+    expect(await eventsOf(value({ messages: [said({ from: '558187654321', id: 'wamid.Q' })] }))).toMatchObject([
+      { kind: 'reply', from: ['+5581987654321', '+558187654321'], inReplyTo: null },
+    ])
+    expect(await eventsOf(value({ messages: [said({ from: '551130000000', id: 'wamid.A' })] }))).toMatchObject([
+      { inReplyTo: 'wamid.A' },
     ])
   })
 

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { inTurns } from '../../../src/app/worker/upkeep.js'
+import { TRACKED_DAYS } from '../../../src/channels/letter/letter-store.js'
 import { keepReceipt } from '../../../src/channels/letter/receipts.js'
+import { channels, referenceTerms } from '../../../src/channels/registry.js'
 import { takeRecording } from '../../../src/channels/voice/recordings.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { gradeOf } from '../../../src/domain/evidence/grade.js'
@@ -9,6 +11,7 @@ import { endTerms } from '../../../src/engine/ageing/retention.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { contextOf, eventOf } from '../../../src/evidence/documents/facts-of.js'
 import { updateSettings } from '../../../src/store/accounts/accounts.js'
+import { deleteStaleReferences } from '../../../src/store/carrier/references.js'
 import { readDossier } from '../../../src/store/evidence/dossier.js'
 import { readTimeline } from '../../../src/store/notification/event-log.js'
 import { placeLegalHold, releaseLegalHold } from '../../../src/store/notification/legal-holds.js'
@@ -205,6 +208,20 @@ test('what is held or still being delivered waits, and goes when it is free; oth
   await endTerms({ ...parts, batch: 200 })
   expect([await left(held.id), await left(open.id)]).toEqual([[], []])
   expect((await pool.query('select from retention_postponed')).rowCount).toBe(0)
+})
+
+test('carriers’ references are kept while carriers may report on their messages, those of letters longest', async () => {
+  const add = (channel: string, days: number) =>
+    pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       values ('terms', $1 || ' of ' || $2::int, gen_random_uuid(), $1, 1, 1, 1, now() - $2 * interval '1 day')`,
+      [channel, days],
+    )
+  for (const channel of channels) for (const days of [89, 91, TRACKED_DAYS + 30, 300]) await add(channel, days)
+  await deleteStaleReferences(pool, referenceTerms)
+  const { rows } = await pool.query("select reference from carrier_reference where carrier = 'terms'")
+  const kept = [...channels.map(channel => `${channel} of 89`), 'letter of 91', `letter of ${TRACKED_DAYS + 30}`]
+  expect(rows.map(({ reference }) => reference).sort()).toEqual(kept.sort())
 })
 
 test('messages to webhooks and carriers’ references have the account’s own term, where it is shorter', async () => {

@@ -353,6 +353,25 @@ describe('replies', () => {
     expect(unmatched).toEqual(['scripted reply'])
   })
 
+  test('that quote a message without a stored name are no answers to a message with another name', async () => {
+    const from = ['+5511987651114']
+    const carrier = new ScriptedCarrier(({ notification, attempt }) =>
+      carrier.got.length === 1 && attempt === 1 ? { references: [notification] } : Promise.reject(refused('uncertain')),
+    )
+    work({ carrier, whenUnknown: 'report', options: { settleMs: 60_000 } })
+    const named = await accept('11987651114')
+    await described(named).toBe('Enviado')
+    await tell(reply({ from, id: 'mo-5', inReplyTo: 'of-another-program' }))
+    expect(unmatched).toEqual(['scripted reply'])
+    expect((await status(named)).answered).toEqual([])
+    // The carrier took this one, and the answer with its name was lost.
+    const unnamed = await accept('11987651114')
+    await described(unnamed).toBe('Em verificação')
+    await tell(reply({ from, id: 'mo-6', inReplyTo: 'of-the-lost-answer' }))
+    expect((await status(unnamed)).answered).toEqual(['Ok'])
+    expect((await status(named)).answered).toEqual([])
+  })
+
   test('without a name are one when the same words come again within the hour, and another one later', async () => {
     work({ carrier: new ScriptedCarrier() })
     const id = await accept('11987651113')

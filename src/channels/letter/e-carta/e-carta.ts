@@ -1,28 +1,22 @@
 import type { SentContent } from '../../../domain/delivery/sent-content.js'
-import { sha256 } from '../../../domain/evidence/evidence.js'
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
-import { type Carrier, type CarrierEvent, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
+import { type Carrier, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
 import type { ProviderModule } from '../../provider-module.js'
 import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from '../letter-message.js'
-import type { ReceiptImage } from '../letter-store.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
-import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
+import { type LotObject, lotFileName, objectName, packLot } from './files.js'
 import type { LotJournal, LotPlace } from './lot-journal.js'
 import { findLot, LotNumberTaken, uploadLot } from './lots.js'
-import { type Sftp, withSftp } from './sftp.js'
+import { createReturns, type ReturnOptions } from './returns.js'
+import { withSftp } from './sftp.js'
 
-export interface ECartaOptions {
+export interface ECartaOptions extends ReturnOptions {
   journal: LotJournal
   privateKey: string | null
-  onEvents(events: readonly CarrierEvent[]): Promise<void>
-  /** A signed receipt of delivery, with the Correios' reference of the letter. */
-  onReceipt(name: string, image: ReceiptImage): Promise<void>
-  onError(error: unknown, what: string): void
 }
 
 export const E_CARTA = 'e-carta'
 const TIMEOUT_MS = 18_000
-const RETURNS_TIMEOUT_MS = 120_000
 /** The engine looks letters up one by one. The result for their lot is cached, so that all of them need one connection. */
 const LOOKUP_CACHE_MS = 60_000
 const MAX_LOOKUPS = 10_000
@@ -65,6 +59,7 @@ class ECarta implements Carrier<LetterMessage> {
   #waiting: PendingLetter[] = []
   #timer: NodeJS.Timeout | undefined
   #returns: NodeJS.Timeout | undefined
+  readonly #fetchReturns: (stop: AbortSignal) => Promise<void>
   readonly #running = new Set<Promise<void>>()
   readonly #lookups = new BoundedCache<number, Promise<void>>({ maxEntries: MAX_LOOKUPS, ttlMs: LOOKUP_CACHE_MS })
   #numberTaken = false
@@ -72,6 +67,7 @@ class ECarta implements Carrier<LetterMessage> {
   constructor(account: ECartaAccount, options: ECartaOptions) {
     this.#account = account
     this.#options = options
+    this.#fetchReturns = createReturns(account, options)
     this.#scheduleReturns(0)
   }
 
@@ -215,54 +211,13 @@ class ECarta implements Carrier<LetterMessage> {
   }
 
   async #pollReturns(): Promise<void> {
-    const failure = await this.#fetchReturns().then(
+    const failure = await this.#fetchReturns(this.#stop.signal).then(
       () => null,
       error => ({ error }),
     )
     if (this.#stop.signal.aborted) return
     if (failure !== null) this.#options.onError(failure.error, 'returns of e-Carta')
     this.#scheduleReturns(this.#account.returnsEveryMs)
-  }
-
-  /** A return file is moved away only after its events are committed. Reading a file twice changes nothing. */
-  async #fetchReturns(): Promise<void> {
-    const { sftp, returns, done, matrix } = this.#account
-    const { onEvents, onReceipt, onError } = this.#options
-    let stayed = 0
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RETURNS_TIMEOUT_MS)])
-    await withSftp(sftp, signal, async session => {
-      const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
-      for (const name of names) {
-        try {
-          const file = await session.read(`${returns}/${name}`)
-          const { reports, receipts } = readReturn(name, file)
-          await onEvents(reports)
-          for (const { name: letter, type, bytes } of receipts) await onReceipt(letter, { type, bytes })
-          if (!(await this.#putAway(session, name, file))) stayed++
-        } catch (error) {
-          onError(error, `return ${name} of e-Carta`)
-        }
-      }
-    })
-    if (stayed > 0) {
-      const cure = `the folder ${done} is missing on the server: create it, or set lidos= in LETTER_URL`
-      onError(new Error(cure), `${stayed} returns of e-Carta stay in ${returns} and are read again and again`)
-    }
-  }
-
-  /** Moves a return file that was read. A name that is taken already gets the hash of the file. false: there is no folder for it. */
-  async #putAway(session: Sftp, name: string, file: Uint8Array): Promise<boolean> {
-    const { returns, done } = this.#account
-    const from = `${returns}/${name}`
-    const hashed = name.replace(/\.\w+$/, extension => `_${sha256(file)}${extension}`)
-    const isTaken = (await session.size(`${done}/${name}`)) !== null
-    // The same content was put away under this name before.
-    if (isTaken && (await session.size(`${done}/${hashed}`)) !== null) await session.remove(from)
-    else if (!(await session.move(from, `${done}/${isTaken ? hashed : name}`))) {
-      // Another worker may have moved it meanwhile.
-      return (await session.size(from)) === null
-    }
-    return true
   }
 }
 

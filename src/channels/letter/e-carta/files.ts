@@ -1,5 +1,6 @@
 import { unzipSync, zipSync } from 'fflate'
 import { readTrackingCode } from '../../../domain/delivery/tracking-code.js'
+import { readBrazilianDate } from '../../../domain/text/dates.js'
 import type { CarrierReport } from '../../provider.js'
 import type { LetterMessage } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'
@@ -47,7 +48,7 @@ const fieldsOf = ({ name, address }: LetterMessage['recipient']): string[] => {
 /** The format has no escape for the separator. */
 const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
 
-/** The fields of each kind of return file, after the record type. */
+/** The fields of each kind of return file, after the record type. The kinds are in the order in which they happen to a letter. */
 const RETURNS = {
   recibo: ['object', 'lot', 'code', 'at'],
   inconsistencia: ['object', 'lot', 'error', 'text'],
@@ -61,31 +62,41 @@ type ReturnFields = Partial<Record<(typeof RETURNS)[ReturnKind][number], string>
 export interface ReturnFile {
   reports: CarrierReport[]
   receipts: (ReceiptImage & { name: string })[]
+  /** The receipts that cannot be kept, each with the reference of its letter and the reason. */
+  faults: string[]
 }
 
-const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
+const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(?:txt|zip)$/i
 const MAX_UNPACKED = 64 * 1_048_576
 const MAX_IMAGE = 2 * 1_048_576
 
 export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
 
-/** Throws when the file cannot be read. Skips lines of unknown content. */
+const kindOf = (name: string): ReturnKind => NAME.exec(name)![2]!.toLowerCase() as ReturnKind
+const KINDS = Object.keys(RETURNS)
+
+/** In the order of events: after the end of a delivery, the dates of its earlier steps are not recorded any more. */
+export const compareReturns = (a: string, b: string): number =>
+  KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b)) || (a < b ? -1 : 1)
+
+/** Throws when the file cannot be read, or no line of it. Skips lines of unknown content. */
 export function readReturn(name: string, bytes: Buffer): ReturnFile {
-  const [, , kindName, extension] = NAME.exec(name)!
-  const kind = kindName!.toLowerCase() as ReturnKind
-  const files: Record<string, Uint8Array> = extension!.toLowerCase() === 'zip' ? unpack(bytes) : { [name]: bytes }
-  const found: ReturnFile = { reports: [], receipts: [] }
-  for (const [path, content] of Object.entries(files)) {
-    if (!/\.(txt|csv)$/i.test(path)) continue
-    for (const line of Buffer.from(content).toString('utf8').split(/\r?\n/)) {
-      const fields = readLine(kind, line)
-      if (fields === null) continue
-      const reference = objectName(Number(fields.lot), Number(fields.object))
-      const report = createReport(kind, fields, reference)
-      if (report !== null) found.reports.push(report)
-      const image = kind === 'devolucaoar' ? findImage(files, fields.image ?? '') : null
-      if (image !== null) found.receipts.push({ name: reference, ...image })
-    }
+  const kind = kindOf(name)
+  const files: Record<string, Uint8Array> = /\.zip$/i.test(name) ? unpack(bytes) : { [name]: bytes }
+  const lists = Object.entries(files).filter(([path]) => /\.(txt|csv)$/i.test(path))
+  const lines = lists
+    .flatMap(([, content]) => Buffer.from(content).toString('utf8').split(/\r?\n/))
+    .filter(line => line.trim() !== '')
+  const records = lines.flatMap(line => readLine(kind, line) ?? [])
+  // A list without lines is a report on no letter.
+  if (lists.length === 0 || (lines.length > 0 && records.length === 0)) throw new Error('the return has no line that can be read')
+  const found: ReturnFile = { reports: [], receipts: [], faults: [] }
+  for (const fields of records) {
+    const reference = objectName(Number(fields.lot), Number(fields.object))
+    const image = kind === 'devolucaoar' ? findImage(files, fields.image ?? '') : null
+    if (image !== null && typeof image !== 'string') found.receipts.push({ name: reference, ...image })
+    else found.reports.push(createReport(kind, fields, reference, image))
+    if (typeof image === 'string') found.faults.push(`the receipt of letter ${reference} is not kept: ${image}`)
   }
   return found
 }
@@ -107,18 +118,18 @@ function readLine(kind: ReturnKind, line: string): ReturnFields | null {
   return /^\d{1,9}$/.test(fields.object ?? '') && /^\d{1,15}$/.test(fields.lot ?? '') ? fields : null
 }
 
-function createReport(kind: ReturnKind, fields: ReturnFields, reference: string): CarrierReport | null {
+function createReport(kind: ReturnKind, fields: ReturnFields, reference: string, fault: string | null): CarrierReport {
   const code = readTrackingCode(fields.code ?? '')
   const report = {
     kind: 'report' as const,
     of: { carrier: [reference] },
     at: readDate(fields.at ?? ''),
-    answer: [kind, fields.error, fields.reason, fields.text].filter(Boolean).join(' '),
+    answer: [kind, fields.error, fields.reason, fields.text, fields.image].filter(Boolean).join(' '),
     ...(code === null ? {} : { trackingCode: code }),
   }
   if (kind === 'recibo') return { ...report, type: 'prepared' }
   if (kind === 'postado') return { ...report, type: 'sent' }
-  if (kind === 'devolucaoar') return null
+  if (kind === 'devolucaoar') return { ...report, type: 'note', reason: `O aviso de recebimento não foi guardado: ${fault}.` }
   if (kind === 'inconsistencia') {
     const reason = `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`
     return { ...report, type: 'failed', failure: 'rejected', reason }
@@ -128,17 +139,19 @@ function createReport(kind: ReturnKind, fields: ReturnFields, reference: string)
   return { ...report, ...(outcome ?? { type: 'note' }) }
 }
 
-function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImage | null {
-  const bytes = Object.hasOwn(files, name) ? files[name]! : null
-  if (bytes === null || bytes.length > MAX_IMAGE) return null
+/** A text says in Portuguese why there is no image to keep. The list may write its name in another case, or with another folder. */
+function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImage | string {
+  if (name === '') return 'o retorno não diz o nome da imagem'
+  const paths = Object.hasOwn(files, name) ? [name] : Object.keys(files).filter(path => fileName(path) === fileName(name))
+  if (paths.length !== 1) return `o retorno tem ${paths.length} imagens com o nome ${name}`
+  const bytes = files[paths[0]!]!
+  if (bytes.length > MAX_IMAGE) return `a imagem ${name} tem mais de 2 MB`
   // The type is read from the first bytes, because the file name may be wrong.
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return { type: 'png', bytes }
-  return bytes[0] === 0xff && bytes[1] === 0xd8 ? { type: 'jpg', bytes } : null
+  return bytes[0] === 0xff && bytes[1] === 0xd8 ? { type: 'jpg', bytes } : `a imagem ${name} não é PNG nem JPEG`
 }
 
-/** dd/MM/yyyy HH:mm:ss, in the time of Brasília. */
-function readDate(text: string): Date | null {
-  const [, day, month, year, time = '00:00:00'] = /^(\d\d)\/(\d\d)\/(\d{4})(?:\s+(\d\d:\d\d:\d\d))?$/.exec(text) ?? []
-  const date = new Date(`${year}-${month}-${day}T${time}-03:00`)
-  return Number.isNaN(date.getTime()) ? null : date
-}
+const fileName = (path: string): string => path.split(/[/\\]/).at(-1)!.toLowerCase()
+
+/** dd/MM/yyyy HH:mm:ss, in the time of Brasília; a day alone is its beginning. */
+const readDate = (text: string): Date | null => readBrazilianDate(/\s/.test(text) ? text.replace(/\s+/, ' ') : `${text} 00:00`)

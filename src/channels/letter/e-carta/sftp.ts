@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Client, type SFTPWrapper } from 'ssh2'
+import { Client, type FileEntry, type SFTPWrapper } from 'ssh2'
 
 export interface SftpAccount {
   host: string
@@ -49,14 +49,25 @@ function open(client: Client, { privateKey, password, fingerprint, ...server }: 
   })
 }
 
+export interface ListedFile {
+  name: string
+  size: number
+  /** In milliseconds, by the clock of the server. */
+  modifiedAt: number
+}
+
 export type Sftp = ReturnType<typeof wrap>
 
 function wrap(session: SFTPWrapper) {
   const call = <T>(start: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
   return {
-    list: async (folder: string) =>
-      (await call<{ filename: string }[]>(done => session.readdir(folder, done))).map(file => file.filename),
+    list: async (folder: string): Promise<ListedFile[]> =>
+      (await call<FileEntry[]>(done => session.readdir(folder, done))).map(({ filename, attrs: { size, mtime } }) => ({
+        name: filename,
+        size,
+        modifiedAt: mtime * 1_000,
+      })),
     read: (path: string) => call<Buffer>(done => session.readFile(path, done)),
     write: (path: string, bytes: Uint8Array) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
     /** null: there is no such file. */
