@@ -520,19 +520,21 @@ begin
 end $$;
 
 -- The least id of the oldest month in which a delivery is still to be sent or looked after; null: there is none. Workers look for work
--- from there on, so that months which ended long ago cost them nothing. Runs as the owner, who may read single partitions.
-create function open_since() returns uuid language plpgsql stable security definer set search_path = public, pg_temp as $$
+-- from there on, so that months which ended long ago cost them nothing. Runs as the owner, who may read single partitions. Each
+-- condition has an index of its own: waiting steps have two.
+create function open_since() returns uuid language plpgsql stable security definer set search_path = public, pg_temp set enable_seqscan = off as $$
 declare
   month record;
-  state text;
+  open text;
   is_open boolean;
 begin
   for month in
     select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
   loop
-    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
-      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+    foreach open in array array[$q$state = 'queued'$q$, $q$state = 'waiting' and condition <> 'failed'$q$,
+      $q$state = 'waiting' and condition = 'failed'$q$, $q$state = 'sending'$q$, $q$state = 'uncertain'$q$] loop
+      execute format('select exists (select from %s where %s)', month.child, open) into is_open;
       if is_open then return month.low; end if;
     end loop;
   end loop;

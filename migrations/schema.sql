@@ -250,18 +250,20 @@ CREATE OR REPLACE FUNCTION public.open_since()
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
 AS $function$
 declare
   month record;
-  state text;
+  open text;
   is_open boolean;
 begin
   for month in
     select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
   loop
-    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
-      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+    foreach open in array array[$q$state = 'queued'$q$, $q$state = 'waiting' and condition <> 'failed'$q$,
+      $q$state = 'waiting' and condition = 'failed'$q$, $q$state = 'sending'$q$, $q$state = 'uncertain'$q$] loop
+      execute format('select exists (select from %s where %s)', month.child, open) into is_open;
       if is_open then return month.low; end if;
     end loop;
   end loop;
