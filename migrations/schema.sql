@@ -94,7 +94,13 @@ begin
     select a.id from unnest(ids) as a(id)
     where not exists (select from legal_hold h where h.notification_id = a.id)
       and not exists (select from delivery d where d.notification_id = a.id and d.notification_id >= low and d.notification_id <= high
-        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved')));
+        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved'))
+      -- A visit that a webhook is still to announce: without its data there would be nothing to tell.
+      and not (kinds = array['visits'] and exists (
+        select from notification n join webhook_endpoint w on w.account_id = n.account_id and w.mode = n.mode and w.disabled_at is null
+          join webhook_message m on m.endpoint_id = w.id and m.notification_id = n.id and m.state in ('queued', 'sending')
+          join event e on e.notification_id = n.id and e.notification_id >= low and e.notification_id <= high and e.seq = m.event_seq
+        where n.id = a.id and n.id >= low and n.id <= high and e.source = 'recipient')));
   if cardinality(ids) = 0 then return ids; end if;
   -- Until the end of this function, or of the transaction if it fails.
   perform set_config('carteiro.erasing', 'yes', true);
