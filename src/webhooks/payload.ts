@@ -32,18 +32,29 @@ export const wireStatuses = {
   prepared: 'preparado',
 } as const satisfies Record<AnnouncedFact, string>
 
+/** The body of a message; null: the event's data was erased; an error: the body cannot be made, which concerns this message alone. */
+export type RenderedBody = string | null | Error
+
 /**
- * The bodies of messages, in their order; null when the event's data was erased. A body shows the delivery as it was right after
- * the event. Events never change, so a body changes only in its attempt number.
+ * The bodies of messages, in their order. A body shows the delivery as it was right after the event. Events never change, so a body
+ * changes only in its attempt number.
  */
-export async function renderBodies(pool: Pool, format: WebhookFormat, messages: readonly MessageSource[]) {
+export async function renderBodies(
+  pool: Pool,
+  format: WebhookFormat,
+  messages: readonly MessageSource[],
+): Promise<RenderedBody[]> {
   const events = await readEvents(pool, [...new Set(messages.map(({ notification }) => notification))])
   const visited = [...events].flatMap(([notification, list]) => (list.some(isErasedVisit) ? notification : []))
   const dates = visited.length === 0 ? [] : await readVisitDates(pool, visited)
   return messages.map(message => {
     const { notification, channel } = message
     const own = dates.find(found => found.notification === notification && found.channel === channel)
-    return renderBody(message, events.get(notification) ?? [], own, format)
+    try {
+      return renderBody(message, events.get(notification) ?? [], own, format)
+    } catch (error) {
+      return error as Error
+    }
   })
 }
 
