@@ -12,11 +12,13 @@ import { startWorker } from '../../src/app/worker/worker.js'
 import { holdCopy } from '../../src/engine/unknown/restored.js'
 import { checkpointText, signNote } from '../../src/evidence/note.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
-import { claimDeliveries, claimFailovers } from '../../src/store/delivery/claims.js'
+import { claimDeliveries, claimFailovers, findExpiredLeases } from '../../src/store/delivery/claims.js'
+import { lockDueSteps } from '../../src/store/delivery/due-steps.js'
 import { markRestoration } from '../../src/store/delivery/restored.js'
+import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
 import { openRestoration } from '../../src/store/home-server.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import { type Pool, transaction } from '../../src/store/postgres.js'
+import { type Pool, type Queryable, rehearse, transaction } from '../../src/store/postgres.js'
 import { refuseAudit } from '../support/audit.js'
 import { bulkWorkForTest } from '../support/bulk.js'
 import { runCommand } from '../support/command.js'
@@ -328,6 +330,39 @@ test('a node that finds nothing wrong lets nothing be claimed while another one 
   expect(await statesOf(id)).toEqual({ email: 'unresolved' })
   const fresh = await accept()
   expect(await claimed()).toEqual([fresh])
+})
+
+test('until a node has looked, and while a copy is being held, nothing of what was under way is taken up', async () => {
+  const [dead, unknown, stranded, steps] = [await accept(), await accept(), await accept(), await accept()]
+  const set = (id: string, state: string) => pool.query(`update delivery set ${state} where notification_id = $1`, [id])
+  await set(dead, "state = 'sending', lease_owner = gen_random_uuid(), lease_until = now() - interval '1 hour', carrier = 'x'")
+  await set(unknown, "state = 'uncertain', due_at = now() - interval '1 hour', carrier = 'x'")
+  await set(stranded, "state = 'queued', due_at = now() - interval '1 hour', bound_carrier = 'gone'")
+  await set(steps, "state = 'waiting', due_at = now() - interval '1 hour', condition = 'not read'")
+  const ids = [dead, unknown, stranded, steps]
+  const limit = 500
+  /** What is found; each look is undone. */
+  const found = async (look: (db: Queryable) => Promise<{ notification: string }[]>): Promise<string[]> => {
+    let names: string[] = []
+    await rehearse(pool, async db => {
+      names = (await look(db)).map(({ notification }) => notification).filter(id => ids.includes(id))
+    })
+    return names
+  }
+  const looks = async () => [
+    await found(db => findExpiredLeases(db, limit)),
+    await found(db => takeUnknown(db, { channel: 'email', mode: 'live', carrier: 'x', limit, holdMs: 1_000 })),
+    await found(db => takeOrphaned(db, [], { limit, holdMs: 1_000 })),
+    await found(db => findStranded(db, [], 0, limit)),
+    await found(async db => (await lockDueSteps(db, limit)).notifications.map(notification => ({ notification }))),
+  ]
+  expect(await looks()).toEqual([[dead], [unknown], [unknown], [stranded], [steps]])
+  await restart()
+  expect(await looks()).toEqual([[], [], [], [], []])
+  await watch().look()
+  expect(await looks()).toEqual([[dead], [unknown], [unknown], [stranded], [steps]])
+  await database.tamper("insert into restoration (cause, detail) values ('behind', 'x')")
+  expect(await looks()).toEqual([[], [], [], [], []])
 })
 
 test('what a copy had is held whatever the clocks say, and a copy that was made while another was being held is held whole', async () => {

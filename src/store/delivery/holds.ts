@@ -30,6 +30,7 @@ const concerns = (channel: string, carrier: string): string =>
 /**
  * The expression of SQL that has a row while nobody has made sure that the database is no older copy (ADR 43), or while what the copy had
  * under way is still being held. The latter counts by itself: a node that found nothing wrong may confirm the server meanwhile.
+ * Meanwhile nothing of what was under way is taken up: a delivery that was put off would seem not to have been tried yet, and would not be held.
  */
 export const UNSURE = `select null from home_server s where s.started_at is distinct from pg_postmaster_start_time()
       or s.database <> (select oid from pg_database where datname = current_database())
