@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
 
 /** What is held back: all that the members name, and everything where they are all null. */
 export interface HoldScope {
@@ -61,6 +61,19 @@ export const placeHold = (
     db,
     `insert into hold (channel, carrier, account_id, reason, held_by) values ($1, $2, $3, $4, $5) on conflict do nothing
      returning created_at as since`,
+    [channel, carrier, account, reason, by],
+  )
+
+/** Holds back what a person must look at first. Where it is held already, the hold tells this reason too. */
+export const addHold = (
+  db: Queryable,
+  { channel, carrier, account, reason, by }: HoldScope & Pick<Hold, 'reason' | 'by'>,
+): Promise<void> =>
+  execute(
+    db,
+    `insert into hold (channel, carrier, account_id, reason, held_by) values ($1, $2, $3, $4, $5)
+     on conflict (coalesce(channel, ''), coalesce(carrier, ''), coalesce(account_id::text, ''))
+     do update set reason = hold.reason || ' ' || excluded.reason`,
     [channel, carrier, account, reason, by],
   )
 
