@@ -70,8 +70,8 @@ function renderBody(
   const module = moduleOf(message.channel)
   const notificationID = message.notification
   if (message.version === 'v1') {
-    // Existing clients expect that a failure comes without any of the three dates.
-    const { sentAt, deliveredAt, readAt } = state.failure === null ? state : NO_DATES
+    // Existing clients expect that a failure comes without any of the three dates. What reached the recipient after all has its dates.
+    const { sentAt, deliveredAt, readAt } = state.failure === null || ARRIVALS.includes(status) ? state : NO_DATES
     return JSON.stringify({
       notificationID,
       channel: module.wire,
@@ -100,6 +100,9 @@ function renderBody(
   })
 }
 
+const ARRIVALS = (['delivered', 'read', 'confirmed', 'link opened', 'answered'] as const).map(
+  fact => wireStatuses[fact] as string,
+)
 const NO_DATES = { sentAt: null, deliveredAt: null, readAt: null }
 
 function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[], dates: VisitDates | undefined) {
