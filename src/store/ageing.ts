@@ -77,14 +77,14 @@ export async function settlePostponed(
 const OF_REFERENCES = "account_id = $1 and mode = 'live' and kind = 'references'"
 
 /** Up to when the carriers' references of an account, in both modes, were looked at; null: never. */
-export const readReferencesProgress = (db: Queryable, account: string): Promise<Date | null> =>
+export const readReferencesProgress = (db: Queryable, { account }: Pick<Scope, 'account'>): Promise<Date | null> =>
   queryValue(
     db,
     `select to_timestamp(('x' || left(replace(done_to::text, '-', ''), 12))::bit(48)::bigint / 1000.0) from retention_progress where ${OF_REFERENCES}`,
     [account],
   )
 
-export const saveReferencesProgress = (db: Queryable, account: string, until: Date): Promise<void> =>
+export const saveReferencesProgress = (db: Queryable, { account }: Pick<Scope, 'account'>, until: Date): Promise<void> =>
   execute(
     db,
     `insert into retention_progress as p (account_id, mode, kind, done_to) values ($1, 'live', 'references', $2)
@@ -107,7 +107,7 @@ export async function pruneReferences(
     plannedOnce({
       text: `delete from carrier_reference where ctid = any(array(
          select r.ctid from carrier_reference r where r.created_at >= $2 and r.created_at < $3
-           and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 offset 0) limit $4))`,
+           and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 and n.mode in ('live', 'test') offset 0) limit $4))`,
       values: [account, from, to, limit],
     }),
   )

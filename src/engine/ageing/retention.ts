@@ -2,6 +2,7 @@ import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
 import { REFERENCE_DAYS, termsOf } from '../../domain/retention.js'
+import type { Scope } from '../../domain/scope.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
 import {
   type Aged,
@@ -50,7 +51,7 @@ export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Pro
     for (const mode of modes)
       for (const { kind, days } of termsOf(settings)) await attempt(() => endTerm(parts, { account, mode, kind }, days, signal))
     const days = settings['retention.references']
-    if (days < REFERENCE_DAYS) await attempt(() => endReferences(parts, account, days, signal))
+    if (days < REFERENCE_DAYS) await attempt(() => endReferences(parts, { account }, days, signal))
   }
   if (errors.length > 0) throw errors[0]
 }
@@ -58,18 +59,18 @@ export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Pro
 /** From where the last run ended, so that a run reads what has come to its term since. A span more: what was being written then. */
 async function endReferences(
   { pool, clock }: RetentionParts,
-  account: string,
+  of: Pick<Scope, 'account'>,
   days: number,
   signal?: AbortSignal,
 ): Promise<void> {
   const end = clock() - days * DAY_MS
-  const done = await readReferencesProgress(pool, account)
+  const done = await readReferencesProgress(pool, of)
   let from = done === null ? clock() - (REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let to = from; from < end && !signal?.aborted; from = to) {
     to = Math.min(end, from + REFERENCE_SPAN_MS)
     const span = { from: new Date(from), to: new Date(to) }
-    while ((await pruneReferences(pool, { account }, span, REFERENCE_BATCH)) === REFERENCE_BATCH) if (signal?.aborted) return
-    await saveReferencesProgress(pool, account, span.to)
+    while ((await pruneReferences(pool, of, span, REFERENCE_BATCH)) === REFERENCE_BATCH) if (signal?.aborted) return
+    await saveReferencesProgress(pool, of, span.to)
   }
 }
 
