@@ -522,19 +522,21 @@ begin
 end $$;
 
 -- The least id of the oldest month in which a delivery is still to be sent or looked after; null: there is none. Workers look for work
--- from there on, so that months which ended long ago cost them nothing. Runs as the owner, who may read single partitions.
-create function open_since() returns uuid language plpgsql stable security definer set search_path = public, pg_temp as $$
+-- from there on, so that months which ended long ago cost them nothing. Runs as the owner, who may read single partitions. Each
+-- condition has an index of its own: waiting steps have two.
+create function open_since() returns uuid language plpgsql stable security definer set search_path = public, pg_temp set enable_seqscan = off as $$
 declare
   month record;
-  state text;
+  open text;
   is_open boolean;
 begin
   for month in
     select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
   loop
-    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
-      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+    foreach open in array array[$q$state = 'queued'$q$, $q$state = 'waiting' and condition <> 'failed'$q$,
+      $q$state = 'waiting' and condition = 'failed'$q$, $q$state = 'sending'$q$, $q$state = 'uncertain'$q$] loop
+      execute format('select exists (select from %s where %s)', month.child, open) into is_open;
       if is_open then return month.low; end if;
     end loop;
   end loop;
@@ -1312,7 +1314,8 @@ create table retention_postponed (
 -- Erases personal data of notifications, by kinds: content, attachments, letters, recordings, visits; and events, which is everything of
 -- them. The skeleton stays: ids, dates, states, and of every event its hash. Two kinds more, references and webhooks, are asked for where
 -- one person is erased: they have short terms of their own, and finding them costs a look through a whole account.
--- Returns the notifications that were erased: not those that are held, still being delivered, or in another transaction's hands.
+-- Returns the notifications that were erased: not those that are held, still being delivered, or in another transaction's hands; nor, where
+-- only the visits are to go, those with a visit that a webhook still announces.
 -- The only way to these rows: docs/adr/0047-personal-data-go-and-the-proof-stays.md.
 create function erase_data(asked uuid[], kinds text[]) returns uuid[] language plpgsql security definer
   set search_path = public, pg_temp as $$
@@ -1334,7 +1337,13 @@ begin
     select a.id from unnest(ids) as a(id)
     where not exists (select from legal_hold h where h.notification_id = a.id)
       and not exists (select from delivery d where d.notification_id = a.id and d.notification_id >= low and d.notification_id <= high
-        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved')));
+        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved'))
+      -- A visit that a webhook is still to announce: without its data there would be nothing to tell.
+      and not (kinds = array['visits'] and exists (
+        select from notification n join webhook_endpoint w on w.account_id = n.account_id and w.mode = n.mode and w.disabled_at is null
+          join webhook_message m on m.endpoint_id = w.id and m.notification_id = n.id and m.state in ('queued', 'sending')
+          join event e on e.notification_id = n.id and e.notification_id >= low and e.notification_id <= high and e.seq = m.event_seq
+        where n.id = a.id and n.id >= low and n.id <= high and e.source = 'recipient')));
   if cardinality(ids) = 0 then return ids; end if;
   -- Until the end of this function, or of the transaction if it fails.
   perform set_config('carteiro.erasing', 'yes', true);

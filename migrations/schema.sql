@@ -94,7 +94,13 @@ begin
     select a.id from unnest(ids) as a(id)
     where not exists (select from legal_hold h where h.notification_id = a.id)
       and not exists (select from delivery d where d.notification_id = a.id and d.notification_id >= low and d.notification_id <= high
-        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved')));
+        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved'))
+      -- A visit that a webhook is still to announce: without its data there would be nothing to tell.
+      and not (kinds = array['visits'] and exists (
+        select from notification n join webhook_endpoint w on w.account_id = n.account_id and w.mode = n.mode and w.disabled_at is null
+          join webhook_message m on m.endpoint_id = w.id and m.notification_id = n.id and m.state in ('queued', 'sending')
+          join event e on e.notification_id = n.id and e.notification_id >= low and e.notification_id <= high and e.seq = m.event_seq
+        where n.id = a.id and n.id >= low and n.id <= high and e.source = 'recipient')));
   if cardinality(ids) = 0 then return ids; end if;
   -- Until the end of this function, or of the transaction if it fails.
   perform set_config('carteiro.erasing', 'yes', true);
@@ -252,18 +258,20 @@ CREATE OR REPLACE FUNCTION public.open_since()
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
 AS $function$
 declare
   month record;
-  state text;
+  open text;
   is_open boolean;
 begin
   for month in
     select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
   loop
-    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
-      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+    foreach open in array array[$q$state = 'queued'$q$, $q$state = 'waiting' and condition <> 'failed'$q$,
+      $q$state = 'waiting' and condition = 'failed'$q$, $q$state = 'sending'$q$, $q$state = 'uncertain'$q$] loop
+      execute format('select exists (select from %s where %s)', month.child, open) into is_open;
       if is_open then return month.low; end if;
     end loop;
   end loop;

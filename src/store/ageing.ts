@@ -1,7 +1,7 @@
-import { LOWEST_ID } from '../domain/id.js'
+import { LOWEST_ID, lowestId } from '../domain/id.js'
 import type { Term } from '../domain/retention.js'
 import type { Scope } from '../domain/scope.js'
-import { execute, type Queryable, queryValues, run, type Transaction } from './postgres.js'
+import { execute, plannedOnce, type Queryable, queryValue, queryValues, run, type Transaction } from './postgres.js'
 
 /** A kind of data of the notifications of a scope. */
 export type Aged = Scope & Pick<Term, 'kind'>
@@ -74,19 +74,42 @@ export async function settlePostponed(
   ])
 }
 
-/** Deletes a batch of the carriers' references of an account, in both modes, that are older than its own term. */
+const OF_REFERENCES = "account_id = $1 and mode = 'live' and kind = 'references'"
+
+/** Up to when the carriers' references of an account, in both modes, were looked at; null: never. */
+export const readReferencesProgress = (db: Queryable, { account }: Pick<Scope, 'account'>): Promise<Date | null> =>
+  queryValue(
+    db,
+    `select to_timestamp(('x' || left(replace(done_to::text, '-', ''), 12))::bit(48)::bigint / 1000.0) from retention_progress where ${OF_REFERENCES}`,
+    [account],
+  )
+
+export const saveReferencesProgress = (db: Queryable, { account }: Pick<Scope, 'account'>, until: Date): Promise<void> =>
+  execute(
+    db,
+    `insert into retention_progress as p (account_id, mode, kind, done_to) values ($1, 'live', 'references', $2)
+     on conflict (account_id, mode, kind) do update set done_to = greatest(p.done_to, excluded.done_to)`,
+    [account, lowestId(until.getTime())],
+  )
+
+/**
+ * Deletes a batch of the carriers' references of an account, in both modes, that were stored in a span of time. It reads those of all
+ * accounts: their account is known by the notification alone, which is looked up for each.
+ */
 export async function pruneReferences(
   db: Queryable,
   { account }: Pick<Scope, 'account'>,
-  days: number,
+  { from, to }: { from: Date; to: Date },
   limit: number,
 ): Promise<number> {
   const { rowCount } = await run(
     db,
-    `delete from carrier_reference where ctid = any(array(
-       select r.ctid from carrier_reference r join notification n on n.id = r.notification_id
-       where r.created_at < now() - $2 * interval '1 day' and n.account_id = $1 and n.mode in ('live', 'test') limit $3))`,
-    [account, days, limit],
+    plannedOnce({
+      text: `delete from carrier_reference where ctid = any(array(
+         select r.ctid from carrier_reference r where r.created_at >= $2 and r.created_at < $3
+           and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 and n.mode in ('live', 'test') offset 0) limit $4))`,
+      values: [account, from, to, limit],
+    }),
   )
   return rowCount ?? 0
 }

@@ -6,7 +6,8 @@ import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
-import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unsignedOutcome } from './outcome.js'
+import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unrenderedOutcome, unsignedOutcome } from './outcome.js'
+import type { RenderedBody } from './payload.js'
 
 export interface DelivererOptions extends QueueLimits {
   clock: Clock
@@ -16,8 +17,8 @@ export interface DelivererOptions extends QueueLimits {
   failuresToPause: number
   outbound: Outbound
   claim(question: ClaimQuery): Promise<WebhookClaim[]>
-  /** The bodies of claimed messages, in their order; null when the event's data was erased. */
-  render(claims: readonly WebhookClaim[]): Promise<(string | null)[]>
+  /** The bodies of claimed messages, in their order. */
+  render(claims: readonly WebhookClaim[]): Promise<RenderedBody[]>
   unseal(claim: WebhookClaim): Buffer[]
   report(outcome: PostOutcome): Promise<unknown>
   release(messages: readonly MessageFence[]): Promise<void>
@@ -116,8 +117,10 @@ export class Deliverer {
       trace?.('claimed')
       // The lease was lost while the bodies were rendered.
       if (!this.#held.has(message)) continue
+      const body = bodies[index]!
+      if (body instanceof Error) onError(body, `the body of webhook message ${message.id} cannot be made`)
       const queue = this.#queueOf(message.endpoint)
-      queue.add({ claim: message, body: bodies[index]!, secrets: secretsByEndpoint.get(message.endpoint)! })
+      queue.add({ claim: message, body, secrets: secretsByEndpoint.get(message.endpoint)! })
       queues.add(queue)
     }
     for (const queue of queues) this.#pump(queue)
@@ -210,6 +213,7 @@ export class Deliverer {
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
+    if (body instanceof Error) return unrenderedOutcome(claim, fence, new Date(at), rules)
     if (secrets === null) return unsignedOutcome(claim, fence, new Date(at), rules)
     const headers = {
       'content-type': 'application/json',

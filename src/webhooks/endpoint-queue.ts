@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { WebhookClaim } from '../store/webhook/queue.js'
+import type { RenderedBody } from './payload.js'
 
 export interface QueuedMessage {
   claim: WebhookClaim
-  /** null: the event's data was erased. */
-  body: string | null
+  body: RenderedBody
   /** null: the endpoint's secret does not open. */
   secrets: KeyObject[] | null
 }

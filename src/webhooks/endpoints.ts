@@ -158,5 +158,8 @@ export async function showAttempts(pool: Pool, format: WebhookFormat, scope: Sco
   await requireEndpoint(pool, scope, id)
   const attempts = await listAttempts(pool, id, query)
   const bodies = await renderBodies(pool, format, attempts)
-  return attempts.map((attempt, index): AttemptDetails => ({ ...attempt, requestBody: bodies[index]! }))
+  return attempts.map((attempt, index): AttemptDetails => {
+    const body = bodies[index]!
+    return { ...attempt, requestBody: body instanceof Error ? null : body }
+  })
 }

@@ -4,7 +4,7 @@ import { type Scope, scopeKey } from '../domain/scope.js'
 import type { PayloadVersion } from '../domain/webhook.js'
 import { KeyedSemaphore } from '../runtime/semaphore.js'
 import type { Pool } from '../store/postgres.js'
-import { acknowledge, readUnacknowledged, touchListener } from '../store/webhook/messages.js'
+import { acknowledge, giveUp, readUnacknowledged, touchListener } from '../store/webhook/messages.js'
 import { renderBodies, type WebhookFormat } from './payload.js'
 
 interface ListenRequest {
@@ -24,7 +24,7 @@ const MAX_WAITING = 8
  * Long polling for listeners. Unacknowledged messages are returned again in their order, so that a broken connection loses
  * nothing.
  */
-export function createListening(pool: Pool, format: WebhookFormat) {
+export function createListening(pool: Pool, format: WebhookFormat, onError: (error: Error, message: string) => void) {
   const refusal = (): Refusal => new Refusal('tooManyPolls', [String(MAX_WAITING)], { retryAfter: 5 })
   const polls = new KeyedSemaphore({ permits: MAX_WAITING, maxWaiting: 0, refusal })
 
@@ -46,10 +46,21 @@ export function createListening(pool: Pool, format: WebhookFormat) {
     if (messages.length === 0) return []
     const sources = messages.map(message => ({ ...message, version, attempt: message.attempt + 1 }))
     const bodies = await renderBodies(pool, format, sources)
-    // A message whose event was erased has no body and must not block the later ones.
-    const erased = messages.filter((_, index) => bodies[index] === null).map(({ id }) => id)
+    // A message without a body must not block the later ones. One whose event was erased has nothing to tell; another may be asked for again.
+    const erased: string[] = []
+    const unrendered: string[] = []
+    const rendered: { id: string; body: string }[] = []
+    for (const [index, { id }] of messages.entries()) {
+      const body = bodies[index]!
+      if (body === null) erased.push(id)
+      else if (body instanceof Error) {
+        onError(body, `the body of webhook message ${id} cannot be made`)
+        unrendered.push(id)
+      } else rendered.push({ id, body })
+    }
     if (erased.length > 0) await acknowledge(pool, listener, erased)
-    return messages.flatMap(({ id }, index) => (bodies[index] == null ? [] : [{ id, body: bodies[index] }]))
+    if (unrendered.length > 0) await giveUp(pool, listener, unrendered)
+    return rendered
   }
 
   return (scope: Scope, listener: string, request: ListenRequest) => {

@@ -82,6 +82,12 @@ export function unsignedOutcome(claim: WebhookClaim, fence: MessageFence, at: Da
   return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false }
 }
 
+/** The outcome of a message whose body cannot be made. That is no fault of its endpoint, whose other messages go on. */
+export function unrenderedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
+  const reason = new Error('O corpo deste aviso não pôde ser montado; o motivo está no registro do servidor.')
+  return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false, changesHealth: false }
+}
+
 function explainStatus(status: number): string {
   if (status >= 300 && status < 400) return `O servidor respondeu ${status}: redirecionamentos não são seguidos. Corrija a url.`
   return status === 410

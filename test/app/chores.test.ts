@@ -30,6 +30,17 @@ test('of a chore that is done for all, each worker asks whose turn it is; webhoo
   expect((await turns()).filter(chore => everywhere.includes(chore) || chore === 'DKIM keys')).toEqual([])
 })
 
+test('a worker starts, and looks at all months, where the open ones cannot be found', async () => {
+  const { pool, url, asOwner } = await databaseForTest()
+  await asOwner(
+    "create or replace function open_since() returns uuid language plpgsql as $$ begin raise exception 'too slow' using errcode = 'query_canceled'; end $$",
+  )
+  const config = readConfig({ SIMULATOR: 'off', DATABASE_URL: url })
+  await claimKeys(pool, testKeys)
+  const worker = await startWorker({ config, keys: testKeys, pool, databaseUrl: url, log: pino({ level: 'silent' }) })
+  await worker.close()
+})
+
 test('a chore that is not done for all runs on every node', async () => {
   const { pool } = await databaseForTest()
   let runs = 0

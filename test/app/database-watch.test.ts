@@ -9,20 +9,23 @@ import { readConfig } from '../../src/app/config.js'
 import { type DatabaseMemory, MEMORY_FILE } from '../../src/app/database/database-memory.js'
 import { DatabaseWatch, type WatchParts } from '../../src/app/database/database-watch.js'
 import { startWorker } from '../../src/app/worker/worker.js'
-import { holdCopy } from '../../src/engine/unknown/restored.js'
+import { holdCopy, releaseRestored } from '../../src/engine/unknown/restored.js'
 import { checkpointText, signNote } from '../../src/evidence/note.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
-import { claimDeliveries, claimFailovers } from '../../src/store/delivery/claims.js'
+import { claimDeliveries, claimFailovers, findExpiredLeases } from '../../src/store/delivery/claims.js'
+import { lockDueSteps } from '../../src/store/delivery/due-steps.js'
 import { markRestoration } from '../../src/store/delivery/restored.js'
+import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
 import { openRestoration } from '../../src/store/home-server.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import { type Pool, transaction } from '../../src/store/postgres.js'
+import { type Pool, type Queryable, rehearse, transaction } from '../../src/store/postgres.js'
 import { refuseAudit } from '../support/audit.js'
 import { bulkWorkForTest } from '../support/bulk.js'
 import { runCommand } from '../support/command.js'
-import { gatewayForFile, testKeys } from '../support/gateway.js'
+import { createAccount, gatewayForFile, testKeys } from '../support/gateway.js'
 import { ScriptedCarrier, startTestWorker } from '../support/lanes.js'
 import { extendTo, logParts } from '../support/log.js'
+import { readPlans } from '../support/plans.js'
 import { send, validSend } from '../support/requests.js'
 
 /** A database that is not the living one any more, in every way in which a node can tell. */
@@ -328,6 +331,92 @@ test('a node that finds nothing wrong lets nothing be claimed while another one 
   expect(await statesOf(id)).toEqual({ email: 'unresolved' })
   const fresh = await accept()
   expect(await claimed()).toEqual([fresh])
+})
+
+test('until a node has looked, and while a copy is being held, nothing of what was under way is taken up', async () => {
+  const [dead, unknown, stranded, steps] = [await accept(), await accept(), await accept(), await accept()]
+  const set = (id: string, state: string) => pool.query(`update delivery set ${state} where notification_id = $1`, [id])
+  await set(dead, "state = 'sending', lease_owner = gen_random_uuid(), lease_until = now() - interval '1 hour', carrier = 'x'")
+  await set(unknown, "state = 'uncertain', due_at = now() - interval '1 hour', carrier = 'x'")
+  await set(stranded, "state = 'queued', due_at = now() - interval '1 hour', bound_carrier = 'gone'")
+  await set(steps, "state = 'waiting', due_at = now() - interval '1 hour', condition = 'not read'")
+  const ids = [dead, unknown, stranded, steps]
+  const limit = 500
+  /** What is found; each look is undone. */
+  const found = async (look: (db: Queryable) => Promise<{ notification: string }[]>): Promise<string[]> => {
+    let names: string[] = []
+    await rehearse(pool, async db => {
+      names = (await look(db)).map(({ notification }) => notification).filter(id => ids.includes(id))
+    })
+    return names
+  }
+  const looks = async () => [
+    await found(db => findExpiredLeases(db, limit)),
+    await found(db => takeUnknown(db, { channel: 'email', mode: 'live', carrier: 'x', limit, holdMs: 1_000 })),
+    await found(db => takeOrphaned(db, [], { limit, holdMs: 1_000 })),
+    await found(db => findStranded(db, [], 0, limit)),
+    await found(async db => (await lockDueSteps(db, limit)).notifications.map(notification => ({ notification }))),
+  ]
+  expect(await looks()).toEqual([[dead], [unknown], [unknown], [stranded], [steps]])
+  await restart()
+  expect(await looks()).toEqual([[], [], [], [], []])
+  await watch().look()
+  expect(await looks()).toEqual([[dead], [unknown], [unknown], [stranded], [steps]])
+  await database.tamper("insert into restoration (cause, detail) values ('behind', 'x')")
+  expect(await looks()).toEqual([[], [], [], [], []])
+})
+
+test('a delivery that cannot be held keeps no other from it, and is not sent: a person is told', async () => {
+  const other = await createAccount(pool, { name: 'bad' })
+  const [bad, good] = [((await send(gateway.url, other.token, validSend)).body as { idEmail: string }).idEmail, await accept()]
+  await database.asOwner(`alter table event add constraint unwritable check (notification_id <> '${bad}') not valid`)
+  const { restoration, held, unheld } = await holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+  expect(unheld).toEqual([{ notification: bad, channel: 'email' }])
+  expect([await statesOf(good), await statesOf(bad)]).toEqual([{ email: 'unresolved' }, { email: 'queued' }])
+  expect(await isConfirmed()).toBe(true)
+  const { rows: entries } = await pool.query("select detail from audit where action = 'restored' and subject = $1", [restoration])
+  expect(entries).toEqual([{ detail: { cause: 'behind', detail: 'x', held, unheld: [`${bad} email`] } }])
+  const { rows: holds } = await pool.query('select channel, account_id as account, reason from hold')
+  expect(holds).toEqual([{ channel: 'email', account: other.id, reason: expect.stringContaining(bad) }])
+  const question = { channel: 'email', mode: 'live', carrier: 'scripted', rank: 0, limit: 50, leaseMs: 60_000 } as const
+  expect(await claimDeliveries(pool, { ...question, owner: randomUUID() })).toEqual([])
+  // The same when it is released: the others go.
+  const [first, second] = [await accept(), await accept()]
+  await holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+  await database.asOwner('alter table event drop constraint unwritable')
+  await database.asOwner(`alter table event add constraint unwritable check (notification_id <> '${first}') not valid`)
+  const release = releaseRestored(pool, Date.now, { notification: null, channel: null, by: 'ana' })
+  await expect(release).rejects.toThrow('unwritable')
+  expect([await statesOf(first), await statesOf(second)]).toEqual([{ email: 'unresolved' }, { email: 'queued' }])
+  await database.asOwner('alter table event drop constraint unwritable')
+  await pool.query('delete from hold')
+})
+
+test('the unfinished deliveries of a copy are read once, however many pages they are held in', async () => {
+  await pool.query(
+    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject)
+     select uuidv7(), id, 'live', now(), 'x', 'many' from account, generate_series(1, 600) where name = 'acme'`,
+  )
+  // Not due, and never tried: they are looked at, and not held.
+  await pool.query(
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, request)
+     select id, 'email', account_id, mode, 'queued', now() + interval '1 hour', 1, 'always', '{}' from notification where subject = 'many'`,
+  )
+  const plans = await readPlans(pool, async () => {
+    await holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+  })
+  const pages = plans.filter(({ sql }) => sql.includes('unnest($2::uuid[]) as q(id)'))
+  expect(pages.length).toBeGreaterThan(2)
+  expect(plans.filter(({ sql }) => /from delivery where state = 'queued'/.test(sql))).toHaveLength(1)
+  // Each page looks its notifications up by their key.
+  for (const { plan } of pages) {
+    const reads = plan
+      .split('\n')
+      .flatMap((line, at, lines) => (/Scan .* on delivery_/.test(line) ? [lines[at + 1]!.trim()] : []))
+    expect(reads.length, plan).toBeGreaterThan(0)
+    for (const condition of reads) expect(condition, plan).toBe('Index Cond: (notification_id = q.id)')
+  }
+  await database.tamper("delete from delivery where notification_id in (select id from notification where subject = 'many')")
 })
 
 test('what a copy had is held whatever the clocks say, and a copy that was made while another was being held is held whole', async () => {

@@ -5,6 +5,7 @@ import { listNotifications } from '../../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
+import { listQueue } from '../../src/store/delivery/queue.js'
 import { monthOfId, monthsOfIds } from '../../src/store/months.js'
 import { type Settlement, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase } from '../support/database.js'
@@ -79,6 +80,28 @@ test('claims look at the months from the oldest with an unfinished delivery to t
     const open = await readPlans(pool, async () => void (await claim(pool, question({ months }))))
     expect([monthsIn(open[0]!.plan)[0], monthsIn(open[0]!.plan).at(-1)]).toEqual([nameOf(monthAgo(2)), tomorrow])
   }
+})
+
+test('the oldest month with an unfinished delivery is found by indexes: no month is read whole', async () => {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query('select open_since()')
+    const { rows } = await client.query(
+      "select relname from pg_stat_xact_user_tables where relname like 'delivery\\_2%' and seq_scan > 0 order by 1",
+    )
+    expect(rows).toEqual([])
+    await client.query('rollback')
+  } finally {
+    client.release()
+  }
+})
+
+test('the list of waiting steps reads these alone, not the finished deliveries beside them', async () => {
+  const steps = { state: 'waiting', channel: null, mode: null, account: null, limit: 50 } as const
+  const plans = await readPlans(pool, async () => void (await listQueue(pool, steps)), ['enable_seqscan = off'], true)
+  expect(plans[0]!.plan).not.toContain('Rows Removed by Filter')
+  expect((await listQueue(pool, steps)).map(({ state }) => state)).toEqual(['waiting'])
 })
 
 test('a claim reads no restoration that is over', async () => {

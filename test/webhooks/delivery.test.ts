@@ -148,6 +148,43 @@ describe('payloads', () => {
     )
   })
 
+  test('v1 of a reading after a failure has its dates: it is no failure', async () => {
+    await fresh()
+    const receiver = await receiverForTest()
+    await createWebhook(gateway.url, account.token, { url: receiver.url, versao: 'v1', canais: ['email'] })
+    start()
+    const id = await accept()
+    for (const type of ['sent', 'delivered'] as const) await happen(database.pool, id, 'email', type)
+    await happen(database.pool, id, 'email', 'failed', { failure: 'bounced' })
+    await happen(database.pool, id, 'email', 'read')
+    await arrived(receiver, 4)
+    const dates = receiver.got.map(({ json }) => [json.dateSent, json.dateDelivery, json.dateRead].map(date => date !== null))
+    expect(dates).toEqual([
+      [true, false, false],
+      [true, true, false],
+      [false, false, false],
+      [true, true, true],
+    ])
+  })
+
+  test('v1 of a recording after a failure has no dates: the call did not arrive', async () => {
+    await fresh()
+    const receiver = await receiverForTest()
+    await createWebhook(gateway.url, account.token, { url: receiver.url, versao: 'v1', canais: ['voz'], situacoes: ['gravado'] })
+    start()
+    const id = await accept()
+    await happen(database.pool, id, 'voice', 'sent')
+    await happen(database.pool, id, 'voice', 'failed', { failure: 'machine' })
+    await happen(database.pool, id, 'voice', 'recorded', { recording: 'a'.repeat(64) })
+    await arrived(receiver, 1)
+    expect(receiver.got[0]!.json).toMatchObject({
+      description: 'Caixa postal',
+      dateSent: null,
+      dateDelivery: null,
+      dateRead: null,
+    })
+  })
+
   test('a message says how things stood after its event, however much has happened since', async () => {
     await fresh()
     const receiver = await receiverForTest()

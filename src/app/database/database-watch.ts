@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { Clock } from '../../domain/clock.js'
 import { type CopyCause, judgeCopy, type Memory } from '../../domain/database-copy.js'
-import { finishRestoration, holdCopy } from '../../engine/unknown/restored.js'
+import { finishRestoration, type HeldCopy, holdCopy } from '../../engine/unknown/restored.js'
 import { readArchives } from '../../evidence/exported.js'
 import { readVerifier } from '../../evidence/note.js'
 import { hasGrownFrom, readTreeHead, type TreeHead } from '../../evidence/tree-head.js'
@@ -67,7 +67,8 @@ export class DatabaseWatch {
       this.#isCopied = false
       this.#written = ''
     }
-    if (home.openRestoration !== null) await finishRestoration(pool, clock, home.openRestoration, { by: this.#name })
+    if (home.openRestoration !== null)
+      this.#warnOfUnheld(await finishRestoration(pool, clock, home.openRestoration, { by: this.#name }))
     else if (await this.#isSuspect(home)) {
       if (!(await this.#decide(home))) return
     }
@@ -124,8 +125,9 @@ export class DatabaseWatch {
         { cause, memory, ...pick(home) },
         'the database is a copy: what it had under way is held for a person (carteiro restored)',
       )
-      const { restoration, held } = await holdCopy(pool, clock, { cause, detail: details[cause], by: this.#name })
-      log.error({ restoration, held }, 'what the copy had under way is held')
+      const { restoration, ...copy } = await holdCopy(pool, clock, { cause, detail: details[cause], by: this.#name })
+      log.error({ restoration, held: copy.held }, 'what the copy had under way is held')
+      this.#warnOfUnheld(copy)
       this.#isCopied = false
       return true
     }
@@ -136,6 +138,14 @@ export class DatabaseWatch {
       )
     await confirmHomeServer(pool)
     return true
+  }
+
+  #warnOfUnheld({ unheld }: HeldCopy): void {
+    if (unheld.length > 0)
+      this.#parts.log.error(
+        { unheld },
+        'deliveries of the copy could not be held: their accounts are held back (carteiro hold --list)',
+      )
   }
 
   async #compare(home: HomeServer): Promise<Memory> {

@@ -125,7 +125,11 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     warn: (details: object, message: string) => log.warn(details, message),
   }
   // An operator may put an old delivery back into the queue: the months are looked for again every minute.
-  let openMonths = await readOpenMonths(pool)
+  // Until they are found, claims look at all of them.
+  let openMonths = await readOpenMonths(pool).catch(error => {
+    onError(error, 'the open months')
+    return null
+  })
   const tracing = openTracing(config, 'worker', log)
   const packer = createContentPacker()
   const onFailed: LaneParts['onFailed'] = attempt => log.warn(attempt, 'an attempt failed')

@@ -2,11 +2,21 @@ import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
 import { REFERENCE_DAYS, termsOf } from '../../domain/retention.js'
+import type { Scope } from '../../domain/scope.js'
 import { DAY_MS } from '../../domain/units.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
-import { type Aged, listAged, listPostponed, pruneReferences, saveProgress, settlePostponed } from '../../store/ageing.js'
+import {
+  type Aged,
+  listAged,
+  listPostponed,
+  pruneReferences,
+  readReferencesProgress,
+  saveProgress,
+  saveReferencesProgress,
+  settlePostponed,
+} from '../../store/ageing.js'
 import { eraseData } from '../../store/person/erase.js'
-import { isLocked, type Pool, transaction } from '../../store/postgres.js'
+import { isLocked, isOutage, type Pool, transaction } from '../../store/postgres.js'
 
 export interface RetentionParts {
   pool: Pool
@@ -19,17 +29,48 @@ const BATCH = 200
 const MAX_BATCHES = 500
 const REFERENCE_BATCH = 2_000
 
-/** Erases the data that accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. */
+/** The references of all accounts are read in spans of this time, each of them once. */
+const REFERENCE_SPAN_MS = 3_600_000
+
+/**
+ * Erases the data that accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. Data
+ * that cannot be erased keep no others: the first error is thrown at the end.
+ */
 export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Promise<void> {
+  const errors: unknown[] = []
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      if (!signal?.aborted) await work()
+    } catch (error) {
+      // Without a database nothing else succeeds either.
+      if (isOutage(error)) throw error
+      errors.push(error)
+    }
+  }
   for (const { id: account, settings } of await listAccounts(parts.pool)) {
     for (const mode of modes)
-      for (const { kind, days } of termsOf(settings)) {
-        if (signal?.aborted) return
-        await endTerm(parts, { account, mode, kind }, days, signal)
-      }
+      for (const { kind, days } of termsOf(settings)) await attempt(() => endTerm(parts, { account, mode, kind }, days, signal))
     const days = settings['retention.references']
-    while (days < REFERENCE_DAYS && (await pruneReferences(parts.pool, { account }, days, REFERENCE_BATCH)) === REFERENCE_BATCH)
-      if (signal?.aborted) return
+    if (days < REFERENCE_DAYS) await attempt(() => endReferences(parts, { account }, days, signal))
+  }
+  if (errors.length > 0) throw errors[0]
+}
+
+/** From where the last run ended, so that a run reads what has come to its term since. A span more: what was being written then. */
+async function endReferences(
+  { pool, clock }: RetentionParts,
+  of: Pick<Scope, 'account'>,
+  days: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  const end = clock() - days * DAY_MS
+  const done = await readReferencesProgress(pool, of)
+  let from = done === null ? clock() - (REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
+  for (let to = from; from < end && !signal?.aborted; from = to) {
+    to = Math.min(end, from + REFERENCE_SPAN_MS)
+    const span = { from: new Date(from), to: new Date(to) }
+    while ((await pruneReferences(pool, of, span, REFERENCE_BATCH)) === REFERENCE_BATCH) if (signal?.aborted) return
+    await saveReferencesProgress(pool, of, span.to)
   }
 }
 

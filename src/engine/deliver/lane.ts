@@ -191,24 +191,32 @@ export class Lane<Message> {
   }
 
   async #claim(claim: LaneOptions<Message>['claim']): Promise<LookResult> {
-    const { rate, onError } = this.#options
     const room = Math.max(1, this.#room)
     this.#reserved += room
     try {
-      const { granted, waitMs } = rate === undefined ? { granted: room, waitMs: 0 } : await rate.take(room)
+      const { granted, waitMs } = await this.#takeRate(room)
       if (granted === 0) {
         await sleep(waitMs)
         return { count: 0, tookFew: false }
       }
       const claimed = await this.#claimUpTo(granted, claim)
       const left = granted - claimed.count
-      // If that fails, the carrier gets a few messages less: the claim itself succeeded.
-      if (left > 0) await rate?.giveBack(left).catch(error => onError(error, 'a rate given back'))
+      if (left > 0) await this.#giveBackRate(left)
       return claimed
     } finally {
       this.#reserved -= room
       if (this.#shouldWake) this.#onRoom()
     }
+  }
+
+  async #takeRate(want: number): Promise<{ granted: number; waitMs: number }> {
+    return this.#options.rate?.take(want) ?? { granted: want, waitMs: 0 }
+  }
+
+  /** If that fails, the carrier gets a few messages less, and nothing else is lost. */
+  async #giveBackRate(count: number): Promise<void> {
+    const { rate, onError } = this.#options
+    await rate?.giveBack(count).catch(error => onError(error, 'a rate given back'))
   }
 
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<LookResult> {
@@ -314,14 +322,33 @@ export class Lane<Message> {
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.isThrottledBriefly)
     if (next === undefined) await this.#options.putBack(claim, jittered(busy ? this.#timing.busyMs : this.#timing.absentMs))
-    else await next.#takeOver(claim, to => this.#options.pass(claim, to))
+    else {
+      const { granted, waitMs } = await next.#reservePass()
+      if (granted === 0) await this.#options.putBack(claim, waitMs)
+      else if (!(await next.#takeOver(claim, to => this.#options.pass(claim, to)))) await next.#giveBackRate(1)
+    }
+    // Its own carrier does not get the message.
+    await this.#giveBackRate(1)
     return true
   }
 
+  /** A message that another lane passes on counts against the rate of this carrier too. Its place is kept while the rate is asked for. */
+  async #reservePass(): Promise<{ granted: number; waitMs: number }> {
+    this.#reserved++
+    try {
+      return await this.#takeRate(1)
+    } catch (error) {
+      this.#options.onError(error, 'the rate for a message that is passed on')
+      return { granted: 0, waitMs: this.#timing.busyMs }
+    } finally {
+      this.#reserved--
+    }
+  }
+
   /** Tracked from the first moment: a stop of this lane waits for this delivery too. */
-  async #takeOver(claim: Claim, pass: (to: Taker) => Promise<boolean>): Promise<void> {
+  #takeOver(claim: Claim, pass: (to: Taker) => Promise<boolean>): Promise<boolean> {
     const { identity, leaseMs } = this.#options
-    await this.#lost.take(owner => {
+    return this.#lost.take(owner => {
       const taken = { ...claim, owner }
       const held = flightOf(taken, performance.now() + leaseMs, this.#options.traceAttempt?.(taken, identity))
       const passing = pass({ carrier: identity, owner, leaseMs })

@@ -2,12 +2,15 @@ import { channelModules, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import type { CopyCause } from '../../domain/database-copy.js'
-import type { Change } from '../../domain/delivery/change.js'
+import type { Change, ChangeOutcome } from '../../domain/delivery/change.js'
+import { StoreUnavailable } from '../../domain/errors.js'
 import { recordAudit } from '../../store/audit.js'
 import { signalDue } from '../../store/delivery/due-signal.js'
+import { addHold } from '../../store/delivery/holds.js'
 import {
   type DeliveryKey,
   findOpenInCopy,
+  findOpenNotifications,
   listRestored,
   markRestoration,
   type OpenDelivery,
@@ -15,7 +18,7 @@ import {
 } from '../../store/delivery/restored.js'
 import { closeRestoration, confirmHomeServer, openRestoration } from '../../store/home-server.js'
 import { type Pool, transaction } from '../../store/postgres.js'
-import { recordChanges } from '../record/record.js'
+import { createRecorder } from '../record/recorder.js'
 
 const PAGE = 250
 const REASON =
@@ -39,15 +42,21 @@ export async function holdCopy(
   pool: Pool,
   clock: Clock,
   noticed: CopyNoticed,
-): Promise<{ restoration: number | null; held: number }> {
+): Promise<{ restoration: number | null } & HeldCopy> {
   const id = await transaction(pool, async db => {
     const opened = await openRestoration(db, noticed.cause, noticed.detail)
     if (opened !== null) await markRestoration(db, opened)
     return opened
   })
   return id === null
-    ? { restoration: null, held: 0 }
-    : { restoration: id, held: await finishRestoration(pool, clock, id, noticed) }
+    ? { restoration: null, held: 0, unheld: [] }
+    : { restoration: id, ...(await finishRestoration(pool, clock, id, noticed)) }
+}
+
+/** `unheld`: what could not be recorded as held. Its account and channel are held back instead, until a person has looked at it. */
+export interface HeldCopy {
+  held: number
+  unheld: DeliveryKey[]
 }
 
 /** Also for a restoration that another process has begun and not finished. */
@@ -56,30 +65,77 @@ export async function finishRestoration(
   clock: Clock,
   id: number,
   { by, ...detail }: Pick<CopyNoticed, 'by'> & Partial<CopyNoticed>,
-): Promise<number> {
+): Promise<HeldCopy> {
   await transaction(pool, db => markRestoration(db, id))
+  const { record } = createRecorder(pool, clock, { notify() {} })
+  const notifications = await findOpenNotifications(pool)
   let held = 0
-  for (let after: DeliveryKey | null = null; ; ) {
-    const found: OpenDelivery[] = await findOpenInCopy(pool, id, after, PAGE)
-    if (found.length > 0) {
-      const at = new Date(clock())
-      const { outcomes } = await recordChanges(
-        pool,
-        clock,
-        found.map(delivery => heldFact(delivery, id, at)),
-      )
-      held += outcomes.filter(outcome => outcome === 'recorded').length
-    }
-    if (found.length < PAGE) break
-    after = found.at(-1)!
+  const failed: Failed<OpenDelivery>[] = []
+  for (let place = 0; place < notifications.length; place += PAGE) {
+    const found = await findOpenInCopy(pool, id, notifications.slice(place, place + PAGE))
+    const at = new Date(clock())
+    const recorded = await recordEach(found, delivery => record(heldFact(delivery, id, at)))
+    held += recorded.count
+    failed.push(...recorded.failed)
   }
+  // What another transaction holds, or the database was too slow for, is free later: the next look goes on with it.
+  const later = failed.find(({ error }) => error instanceof StoreUnavailable)
+  if (later !== undefined) throw later.error
+  const unheld = failed.map(({ item }) => item)
   await transaction(pool, async db => {
     for (const { onRestored } of channelModules) await onRestored?.(db)
-    if (await closeRestoration(db, id, held))
-      await recordAudit(db, { actor: by, action: 'restored', subject: String(id), detail: { ...detail, held } })
+    if (await closeRestoration(db, id, held)) {
+      const names = unheld.map(({ notification, channel }) => `${notification} ${channel}`)
+      const more = names.length === 0 ? {} : { unheld: names }
+      await recordAudit(db, { actor: by, action: 'restored', subject: String(id), detail: { ...detail, held, ...more } })
+      for (const hold of holdsOf(unheld)) await addHold(db, { ...hold, by })
+    }
     await confirmHomeServer(db)
   })
-  return held
+  return { held, unheld: unheld.map(({ notification, channel }) => ({ notification, channel })) }
+}
+
+interface Failed<Item> {
+  item: Item
+  error: unknown
+}
+
+/**
+ * Records something of each item, and the others where it fails for one. The recorder sets apart a row that cannot be written; an error of
+ * another kind fails a whole group, and its members are tried again one by one.
+ */
+async function recordEach<Item>(items: readonly Item[], record: (item: Item) => Promise<ChangeOutcome>) {
+  const failed: Failed<Item>[] = []
+  let count = 0
+  const note = (item: Item, result: PromiseSettledResult<ChangeOutcome>): void => {
+    if (result.status === 'rejected') failed.push({ item, error: result.reason })
+    else if (result.value === 'recorded') count++
+  }
+  const results = await Promise.allSettled(items.map(record))
+  for (const [index, result] of results.entries()) {
+    const item = items[index]!
+    const isAgain = result.status === 'rejected' && !(result.reason instanceof StoreUnavailable)
+    note(item, isAgain ? (await Promise.allSettled([record(item)]))[0] : result)
+  }
+  return { count, failed }
+}
+
+const MOST_NAMED = 20
+
+/** One for each account and channel: claims respect it, and people see it. */
+function holdsOf(unheld: readonly OpenDelivery[]) {
+  const groups = new Map<string, OpenDelivery[]>()
+  for (const delivery of unheld) {
+    const key = `${delivery.account} ${delivery.channel}`
+    groups.set(key, [...(groups.get(key) ?? []), delivery])
+  }
+  return [...groups.values()].map(group => {
+    const { account, channel } = group[0]!
+    const ids = group.map(({ notification }) => notification)
+    const named = ids.slice(0, MOST_NAMED).join(', ') + (ids.length > MOST_NAMED ? ` e mais ${ids.length - MOST_NAMED}` : '')
+    const reason = `O banco foi restaurado de uma cópia, e não foi possível reter: ${named}. Confira se saíram antes de soltar.`
+    return { account, channel, carrier: null, reason }
+  })
 }
 
 const heldFact = ({ notification, channel, state }: OpenDelivery, restored: number, at: Date): Change => ({
@@ -96,26 +152,35 @@ export interface ReleaseOrder {
   by: string
 }
 
-/** What was to be sent is sent; what was a waiting step waits again, from now on. */
+/** What was to be sent is sent; what was a waiting step waits again, from now on. One that cannot be released keeps none of the others. */
 export async function releaseRestored(
   pool: Pool,
   clock: Clock,
   { notification, channel, by }: ReleaseOrder,
 ): Promise<{ found: number; released: number }> {
   const total = { found: 0, released: 0 }
+  const { record } = createRecorder(pool, clock, { notify() {} })
+  const failed: Failed<RestoredDelivery>[] = []
   for (let after: DeliveryKey | null = null; ; ) {
     const found: RestoredDelivery[] = await listRestored(pool, { notification, channel, after, limit: PAGE })
-    for (const delivery of found.filter(({ was }) => was !== 'waiting'))
-      await moduleOf(delivery.channel).beforeOperatorDecision?.(pool, delivery.notification, true)
+    const ready: RestoredDelivery[] = []
+    for (const item of found)
+      try {
+        if (item.was !== 'waiting') await moduleOf(item.channel).beforeOperatorDecision?.(pool, item.notification, true)
+        ready.push(item)
+      } catch (error) {
+        failed.push({ item, error })
+      }
     const at = new Date(clock())
-    const changes = found.map(delivery => releasedFact(delivery, by, at))
-    const { outcomes } = changes.length === 0 ? { outcomes: [] } : await recordChanges(pool, clock, changes)
+    const released = await recordEach(ready, delivery => record(releasedFact(delivery, by, at)))
     total.found += found.length
-    total.released += outcomes.filter(outcome => outcome === 'recorded').length
+    total.released += released.count
+    failed.push(...released.failed)
     if (found.length < PAGE) break
     after = found.at(-1)!
   }
   if (total.released > 0) await signalDue(pool)
+  if (failed.length > 0) throw failed[0]!.error
   return total
 }
 

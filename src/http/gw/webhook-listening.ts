@@ -39,7 +39,7 @@ const messagesSchema = Type.Array(
 
 /** /gw/webhooks/listen: events for a machine that cannot be called. It polls, and acknowledges what it received. */
 export function addWebhookListening(app: FastifyInstance, options: WebhookOptions): void {
-  const listen = createListening(options.pool, options.format)
+  const listen = createListening(options.pool, options.format, (error, message) => app.log.error(error, message))
   app.post<{ Body: Static<typeof createBody> }>(
     '/gw/webhooks/listen',
     dataRoute('Webhooks', 'Abre uma escuta', listenerSchema, { body: createBody, status: 201 }),

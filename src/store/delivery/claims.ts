@@ -6,7 +6,7 @@ import type { JsonObject } from '../../domain/notification.js'
 import { type IdMonths, rangeName, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValue, run } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
-import { heldBy, isHeld } from './holds.js'
+import { heldBy, isHeld, UNSURE } from './holds.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
@@ -306,12 +306,13 @@ export interface ExpiredLease
   carrier: string
 }
 
-/** Deliveries whose worker is gone: nobody renewed the lease. Not those that another transaction holds: they would fill every batch. */
+/** Deliveries whose worker is gone: nobody renewed the lease. None while the database may be an older copy. Not those that another transaction holds: they would fill every batch. */
 export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
   queryRows(db, {
     name: 'find-expired-leases',
     text: `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
              unknown_count as "unknownCount"
-           from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1 for no key update skip locked`,
+           from delivery where state = 'sending' and lease_until < now() and not exists (${UNSURE})
+           order by lease_until limit $1 for no key update skip locked`,
     values: [limit],
   })

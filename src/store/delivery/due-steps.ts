@@ -1,5 +1,6 @@
 import { LOWEST_ID } from '../../domain/id.js'
 import { type Queryable, queryRow, queryRows, queryValues } from '../postgres.js'
+import { UNSURE } from './holds.js'
 
 /** Time never decides on a step that only a failure releases. */
 const WAITING = "d.state = 'waiting' and d.condition <> 'failed' and d.bulk = $1"
@@ -38,18 +39,18 @@ export async function lockDueSteps(db: Queryable, limit: number, after = LOWEST_
   return due
 }
 
-/** Counts the due steps of single sends, then those of batches, up to one more than `limit`. The only statement while nothing is due. */
+/** Counts the due steps of single sends, then those of batches, up to one more than `limit`; none while the database may be an older copy. The only statement while nothing is due. */
 async function countDue(db: Queryable, limit: number): Promise<{ bulk: boolean; count: number }[]> {
   const counted = (bulk: boolean): string =>
     `(select count(*)::int from (select from delivery d where ${DUE.replace('$1', String(bulk))} order by d.due_at limit $1 + 1) s)`
   const row = await queryRow<{ single: number; batch: number }>(db, {
     name: 'count-due-steps',
-    text: `select ${counted(false)} as single, ${counted(true)} as batch`,
+    text: `select ${counted(false)} as single, ${counted(true)} as batch where not exists (${UNSURE})`,
     values: [limit],
   })
   return [
-    { bulk: false, count: row!.single },
-    { bulk: true, count: row!.batch },
+    { bulk: false, count: row?.single ?? 0 },
+    { bulk: true, count: row?.batch ?? 0 },
   ]
 }
 

@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
 
 /** What is held back: all that the members name, and everything where they are all null. */
 export interface HoldScope {
@@ -30,6 +30,7 @@ const concerns = (channel: string, carrier: string): string =>
 /**
  * The expression of SQL that has a row while nobody has made sure that the database is no older copy (ADR 43), or while what the copy had
  * under way is still being held. The latter counts by itself: a node that found nothing wrong may confirm the server meanwhile.
+ * Meanwhile nothing of what was under way is taken up: a delivery that was put off would seem not to have been tried yet, and would not be held.
  */
 export const UNSURE = `select null from home_server s where s.started_at is distinct from pg_postmaster_start_time()
       or s.database <> (select oid from pg_database where datname = current_database())
@@ -60,6 +61,19 @@ export const placeHold = (
     db,
     `insert into hold (channel, carrier, account_id, reason, held_by) values ($1, $2, $3, $4, $5) on conflict do nothing
      returning created_at as since`,
+    [channel, carrier, account, reason, by],
+  )
+
+/** Holds back what a person must look at first. Where it is held already, the hold tells this reason too. */
+export const addHold = (
+  db: Queryable,
+  { channel, carrier, account, reason, by }: HoldScope & Pick<Hold, 'reason' | 'by'>,
+): Promise<void> =>
+  execute(
+    db,
+    `insert into hold (channel, carrier, account_id, reason, held_by) values ($1, $2, $3, $4, $5)
+     on conflict (coalesce(channel, ''), coalesce(carrier, ''), coalesce(account_id::text, ''))
+     do update set reason = hold.reason || ' ' || excluded.reason`,
     [channel, carrier, account, reason, by],
   )
 

@@ -1,7 +1,7 @@
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID, lowestId } from '../../domain/id.js'
-import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue } from '../postgres.js'
+import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue, queryValues } from '../postgres.js'
 
 /** A delivery, for reading page by page. */
 export interface DeliveryKey {
@@ -10,6 +10,7 @@ export interface DeliveryKey {
 }
 
 export interface OpenDelivery extends DeliveryKey {
+  account: string
   state: string
 }
 
@@ -18,27 +19,34 @@ const FIRST: DeliveryKey = { notification: LOWEST_ID, channel: '' }
 /** One by one: each state has an index of its own, and beside millions of finished deliveries no other way to find them is quick. */
 const OPEN = ["state = 'waiting' and condition <> 'failed'", "state = 'waiting' and condition = 'failed'"]
   .concat(['queued', 'sending', 'uncertain'].map(state => `state = '${state}'`))
-  .map(condition => `select notification_id, channel, state, due_at, tried from delivery where ${condition}`)
+  .map(condition => `select notification_id from delivery where ${condition}`)
 
 /**
- * Deliveries that may have been sent since the copy was made: all that were not finished, and had been accepted when it was marked
- * (markRestoration). Not those whose time has not come: nobody has sent them.
+ * The notifications with a delivery that is not finished. All at once: the indexes have other orders, so that each page would read
+ * everything again.
  */
-export const findOpenInCopy = (
-  db: Queryable,
-  restoration: number,
-  after: DeliveryKey | null,
-  limit: number,
-): Promise<OpenDelivery[]> =>
+export const findOpenNotifications = (db: Queryable): Promise<string[]> =>
+  queryValues(db, `select distinct notification_id from (${OPEN.join(' union all ')}) d order by 1`)
+
+/**
+ * Of these notifications, the deliveries that may have been sent since the copy was made: all that were not finished, and had been accepted
+ * when it was marked (markRestoration). Not those whose time has not come: nobody has sent them.
+ */
+export const findOpenInCopy = (db: Queryable, restoration: number, notifications: readonly string[]): Promise<OpenDelivery[]> =>
   queryRows(
     db,
-    `select d.notification_id as notification, d.channel, d.state
-     from (${OPEN.join(' union all ')}) d join notification n on n.id = d.notification_id join restoration r on r.id = $1
-     where (d.notification_id, d.channel) > ($2::uuid, $3::text)
-       and n.code <= r.last_code and (n.send_at is null or n.send_at <= now())
-       and not (d.state = 'queued' and d.due_at > now() and d.tried is null)
-     order by d.notification_id, d.channel limit $4`,
-    [restoration, (after ?? FIRST).notification, (after ?? FIRST).channel, limit],
+    // offset 0: each is looked up by its key. As a join, all unfinished deliveries would be read for every page.
+    plannedOnce({
+      text: `select d.notification_id as notification, d.channel, d.account_id as account, d.state
+       from unnest($2::uuid[]) as q(id) join restoration r on r.id = $1
+       cross join lateral (select code, send_at from notification where id = q.id offset 0) n
+       cross join lateral (select notification_id, channel, account_id, state, due_at, tried from delivery
+         where notification_id = q.id and state in ('waiting', 'queued', 'sending', 'uncertain') offset 0) d
+       where n.code <= r.last_code and (n.send_at is null or n.send_at <= now())
+         and not (d.state = 'queued' and d.due_at > now() and d.tried is null)
+       order by d.notification_id, d.channel`,
+      values: [restoration, notifications],
+    }),
   )
 
 /** A delivery that waits for a person because the database is a copy. */

@@ -1,6 +1,7 @@
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { execute, type Queryable, queryRows } from '../postgres.js'
+import { UNSURE } from './holds.js'
 
 export interface UnknownOutcome {
   notification: string
@@ -33,7 +34,7 @@ export interface UnknownQuestion {
   holdMs: number
 }
 
-/** Takes the unknown outcomes of one carrier that are due to be looked at. */
+/** Takes the unknown outcomes of one carrier that are due to be looked at; none while the database may be an older copy. */
 export const takeUnknown = (
   db: Queryable,
   { channel, mode, carrier, limit, holdMs }: UnknownQuestion,
@@ -42,7 +43,7 @@ export const takeUnknown = (
     name: 'take-unknown',
     text: `with due as (
              select notification_id from delivery
-             where state = 'uncertain' and channel = $1 and mode = $2 and carrier = $3 and due_at <= now()
+             where state = 'uncertain' and channel = $1 and mode = $2 and carrier = $3 and due_at <= now() and not exists (${UNSURE})
              order by due_at limit $4 for update skip locked
            )
            update delivery d set due_at = now() + $5 * interval '1 millisecond'
@@ -64,7 +65,7 @@ export const takeOrphaned = (
     name: 'take-orphaned',
     text: `with due as (
              select notification_id, channel from delivery d
-             where state = 'uncertain' and due_at <= now() and ${named('carrier')} <> all($1::text[])
+             where state = 'uncertain' and due_at <= now() and ${named('carrier')} <> all($1::text[]) and not exists (${UNSURE})
              order by due_at limit $2 for update skip locked
            )
            update delivery d set due_at = now() + $3 * interval '1 millisecond'
@@ -79,7 +80,7 @@ export const findStranded = (db: Queryable, known: readonly string[], lateMs: nu
     name: 'find-stranded',
     text: `select ${COLUMNS} from delivery d
            where state = 'queued' and bound_carrier is not null and due_at < now() - $2 * interval '1 millisecond'
-             and ${named('bound_carrier')} <> all($1::text[])
+             and ${named('bound_carrier')} <> all($1::text[]) and not exists (${UNSURE})
            order by due_at limit $3`,
     values: [known, lateMs, limit],
   })

@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { StoredEvent } from '../../domain/delivery/rebuild.js'
+import type { Failure } from '../../domain/delivery/status.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { filterBy, plannedOnce, type Queryable, queryRows, run } from '../postgres.js'
@@ -75,18 +76,19 @@ export async function pruneAttempts(db: Queryable, days: number, limit: number):
   return rowCount ?? 0
 }
 
+/** `data` of an event that was erased: null. */
 export interface WebhookEvent extends StoredEvent {
   seq: number
 }
 
-/** The events of these notifications in order, without events whose data was erased. */
+/** All events of these notifications, in order. */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
   // One JSON text is read several times as fast as rows.
   const { rows } = await run<{ events: [string, number, string, string, string, Json][] | null }>(db, {
     name: 'read-webhook-events',
     text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
              order by notification_id, seq) as events
-           from event where notification_id = any($1::uuid[]) and salt is not null`,
+           from event where notification_id = any($1::uuid[])`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
@@ -98,3 +100,24 @@ export async function readEvents(db: Queryable, notifications: readonly string[]
   }
   return events
 }
+
+/** The dates of a delivery that visits of its recipient may have set. They stay where the visits are erased. */
+export interface VisitDates {
+  notification: string
+  channel: Channel
+  readAt: Date | null
+  confirmedAt: Date | null
+  linkOpenedAt: Date | null
+  failedAt: Date | null
+  failure: Failure | null
+  failureDetail: string | null
+}
+
+export const readVisitDates = (db: Queryable, notifications: readonly string[]): Promise<VisitDates[]> =>
+  queryRows(
+    db,
+    `select notification_id as notification, channel, read_at as "readAt", confirmed_at as "confirmedAt", link_opened_at as "linkOpenedAt",
+       failed_at as "failedAt", failure, failure_detail as "failureDetail"
+     from delivery where notification_id = any($1::uuid[])`,
+    [notifications],
+  )

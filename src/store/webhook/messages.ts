@@ -92,6 +92,14 @@ export const acknowledge = (db: Queryable, listener: string, messages: readonly 
     [listener, messages],
   )
 
+/** Ends messages that a listener cannot be given. */
+export const giveUp = (db: Queryable, listener: string, messages: readonly string[]): Promise<void> =>
+  execute(
+    db,
+    "update webhook_message set state = 'dead', attempt = attempt + 1 where endpoint_id = $1 and id = any($2::uuid[]) and state = 'queued'",
+    [listener, messages],
+  )
+
 /** The messages that a listener has not acknowledged, in order of occurrence. */
 export const readUnacknowledged = (db: Queryable, listener: string, limit: number): Promise<ListedMessage[]> =>
   queryRows(

@@ -12,6 +12,7 @@ import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { contextOf, eventOf } from '../../../src/evidence/documents/facts-of.js'
 import { updateSettings } from '../../../src/store/accounts/accounts.js'
 import { deleteStaleReferences } from '../../../src/store/carrier/references.js'
+import { takeChoreTurn } from '../../../src/store/chore-turns.js'
 import { readDossier } from '../../../src/store/evidence/dossier.js'
 import { readTimeline } from '../../../src/store/notification/event-log.js'
 import { placeLegalHold, releaseLegalHold } from '../../../src/store/notification/legal-holds.js'
@@ -272,6 +273,49 @@ test('what lost its content or its attachments is never sent again, whoever puts
   await expect.poll(failure).toContain('apagadas no fim do prazo')
   await worker.stop()
   expect(carrier.got).toEqual([])
+})
+
+test.each([0, 1])('data that cannot be erased keep those of no other kind and of no other account (%i)', async place => {
+  const settings = { 'retention.content': 10, 'retention.visits': 10 }
+  const accounts = [await createAccount(pool, { settings }), await createAccount(pool, { settings })]
+  const ids = [(await sendTo(accounts[0]!)).id, (await sendTo(accounts[1]!)).id]
+  const [bad, good] = [ids[place]!, ids[1 - place]!]
+  await database.asOwner(`alter table notification add constraint kept check (id <> '${bad}' or subject is not null) not valid`)
+  const end = () => expect(endTerms({ pool, clock: inDays(11) })).rejects.toThrow('kept')
+  await end()
+  expect(await left(good)).not.toContain('content')
+  // The transaction that failed may hold the rows for another moment.
+  await expect.poll(() => end().then(() => left(bad))).not.toContain('visits')
+  expect(await left(bad)).toContain('content')
+  await database.asOwner('alter table notification drop constraint kept')
+})
+
+test('the references of all accounts are read once for the term of an account: a run goes on where the last one ended', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.references': 7 } })
+  const spans: Date[] = []
+  const query = pool.query
+  pool.query = ((asked: { text?: string; values?: unknown[] }, ...more: unknown[]) => {
+    if (asked.text?.startsWith('delete from carrier_reference') && asked.values![0] === account.id)
+      spans.push(asked.values![1] as Date)
+    return (query as (...args: unknown[]) => unknown).call(pool, asked, ...more)
+  }) as typeof pool.query
+  try {
+    await endTerms({ pool, clock: Date.now })
+    expect(spans.length).toBeGreaterThan(24)
+    spans.length = 0
+    await endTerms({ pool, clock: Date.now })
+    expect(spans.length).toBeGreaterThan(0)
+    expect(spans.length).toBeLessThan(5)
+  } finally {
+    pool.query = query
+  }
+})
+
+test('a turn that lies ahead of every plan, because the clock stepped back, is taken', async () => {
+  expect(await takeChoreTurn(pool, 'stepped', 60_000)).toBe(true)
+  await pool.query("update chore_turn set due_at = now() + interval '5 years' where chore = 'stepped'")
+  expect(await takeChoreTurn(pool, 'stepped', 60_000)).toBe(true)
+  expect(await takeChoreTurn(pool, 'stepped', 60_000)).toBe(false)
 })
 
 test('one node does a chore for all, until it is due again', async () => {

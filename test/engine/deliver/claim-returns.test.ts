@@ -57,6 +57,37 @@ test.each([
   expect(rows).toMatchObject([{ data: { carrier: 'can', reference: `${ids[0]}.email.1` } }])
 })
 
+test('what one carrier passes on to another counts against the rate of that one, and not against its own', async () => {
+  const [cannot, can] = [unable(), new ScriptedCarrier()]
+  let allows = false
+  let given = 0
+  const own = {
+    perSecond: 100,
+    take: async (want: number) => ({ granted: want, waitMs: 0 }),
+    giveBack: async (count: number) => {
+      given += count
+    },
+  }
+  work(
+    { name: 'cannot', carrier: cannot, options: { rate: own } },
+    {
+      name: 'can',
+      carrier: can,
+      options: {
+        rate: { perSecond: 1, take: async want => ({ granted: allows ? want : 0, waitMs: 20 }), giveBack: async () => {} },
+      },
+    },
+  )
+  const id = await accept()
+  // The grants of a claim are 20: one message is claimed, 19 are given back at once, and this one's afterwards.
+  await expect.poll(() => given % 20 === 0 && given > 0).toBe(true)
+  await expect.poll(() => stored(id)).toMatchObject({ state: 'queued', attempt: 0 })
+  expect(can.got).toEqual([])
+  allows = true
+  await described(id).toBe('Enviado')
+  expect(can.got).toMatchObject([{ notification: id, attempt: 1 }])
+})
+
 test('what only an absent carrier can carry waits for it without spending attempts', async () => {
   const can = new ScriptedCarrier()
   Object.assign(can, { ready: false })
