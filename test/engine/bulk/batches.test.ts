@@ -163,7 +163,8 @@ describe('the dry run', () => {
     ['nome;email\n', 'nenhuma linha abaixo'],
     ['nome;Nome\na;b', 'aparece mais de uma vez'],
     ['%PDF\0', 'não pôde ser lido'],
-    [`${Array.from({ length: 201 }, (_, place) => `c${place}`).join(';')}\nx`, '200 colunas'],
+    [`${Array.from({ length: 201 }, (_, place) => `c${place}`).join(';')}\nx`, 'A linha 1 passa do limite de 200 colunas'],
+    [`a;b\n1;2\n${'x;'.repeat(201)}\n`, 'A linha 3 passa do limite de 200 colunas'],
   ])('a file that is no table is refused as a whole: %j', async (file, reason) => {
     expect(await upload(file)).toMatchObject({ status: 400, message: expect.stringContaining(reason) })
   })
@@ -175,6 +176,12 @@ describe('the dry run', () => {
       message: expect.stringContaining('3 linhas'),
     })
     expect((await pool.query('select from bulk_batch where account_id = $1', [small.id])).rowCount).toBe(0)
+  })
+
+  test('long lines are stored a few at a time, and never hundreds of them by one statement', async () => {
+    const { data } = await upload(`Nome;E-mail\n${`${'x'.repeat(900_000)};a@example.com\n`.repeat(12)}`)
+    const { rows } = await pool.query('select count(*)::int as lines from bulk_line where batch_id = $1 group by xmin', [data.id])
+    expect(rows.map(({ lines }) => lines).sort()).toEqual([2, 5, 5])
   })
 
   test('a message with an unknown placeholder, a bad mapping or a bad base is refused as a whole', async () => {

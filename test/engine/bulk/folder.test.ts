@@ -12,6 +12,7 @@ import { lockCopyAge } from '../../../src/store/home-server.js'
 import { runCommand } from '../../support/command.js'
 import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
 import { countWaiting, holdRows } from '../../support/locks.js'
+import { spreadsheet } from '../../support/spreadsheet.js'
 
 const { database } = await gatewayForFile()
 const { pool } = database
@@ -83,6 +84,16 @@ test('a file that cannot be read is moved with the reason beside it', async () =
   await round()
   expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.erro.txt'])
   expect(await readFile(join(folder, 'done', 'a.csv.erro.txt'), 'utf8')).toContain('aparece mais de uma vez')
+})
+
+test('a spreadsheet of more cells than the worker can hold is moved with the reason beside it', async () => {
+  const rows = `<row><c><v>1</v></c></row>${'<row><c r="XFD1"><v>1</v></c></row>'.repeat(100)}`
+  const parts = { 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` }
+  await writeFile(join(folder, 'a.xlsx'), spreadsheet([], { parts }))
+  await round()
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.xlsx', 'a.xlsx.erro.txt'])
+  expect(await readFile(join(folder, 'done', 'a.xlsx.erro.txt'), 'utf8')).toContain('A linha 2 passa do limite de 200 colunas')
+  expect([await batches(), errors]).toEqual([[], []])
 })
 
 test('a file that was sent already with another message is moved with the reason beside it', async () => {
