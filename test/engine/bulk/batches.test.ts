@@ -5,6 +5,7 @@ import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
 import { Refusal } from '../../../src/domain/errors.js'
 import type { AcceptStore } from '../../../src/engine/accept/accept.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
+import { setPrice } from '../../../src/store/accounts/costs.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
 import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
 import { request } from '../../support/requests.js'
@@ -52,6 +53,7 @@ interface Wire {
   aceitas: number
   falhas: number
   repetido: boolean
+  motivo: string | null
   erros: { linha: number; coluna: string | null; erro: string }[]
   colunas: { coluna: string; campos: string[] }[]
 }
@@ -334,6 +336,32 @@ describe('sending', () => {
       return (await call(`/${data.id}`)).data
     }
     await expect.poll(turns).toMatchObject({ situacao: 'done', ...counts })
+  })
+
+  test('a batch that meets the cap of the month pauses with the reason, fails no line, and goes on when somebody resumes it', async () => {
+    const capped = await createAccount(pool, { settings: { 'cost.month.cap': 1, 'bulk.perMinute': 10_000_000 } })
+    await setPrice(pool, { channel: 'sms', carrier: '', price: 0.3 })
+    const file = `Nome;Celular\n${'Ana;11987654321\n'.repeat(10)}`
+    const options = { token: capped.token }
+    const { data } = await upload(file, {
+      ...options,
+      given: { ...base, sms: { typeSend: '2', customMessage: 'Oi' } },
+      start: '1',
+    })
+    await settle()
+    const { data: paused } = await call(`/${data.id}`, options)
+    expect(paused).toMatchObject({ situacao: 'paused', aceitas: 3, falhas: 0, erros: [] })
+    expect(paused.motivo).toContain('teto do mês (cost.month.cap)')
+    const { lotes } = (await call('', options)).data as unknown as { lotes: object[] }
+    expect(lotes).toMatchObject([{ id: data.id, motivo: paused.motivo }])
+    // Nobody resumes it: nothing more is asked of the cap.
+    await settle()
+    expect(await notifications(capped.id)).toBe(3)
+    await pool.query(`update account set settings = settings || '{"cost.month.cap": 100}' where id = $1`, [capped.id])
+    expect((await act(data.id, 'resume', options)).data).toMatchObject({ situacao: 'sending', motivo: null })
+    await settle()
+    expect((await call(`/${data.id}`, options)).data).toMatchObject({ situacao: 'done', aceitas: 10, falhas: 0, motivo: null })
+    expect(await notifications(capped.id)).toBe(10)
   })
 
   test('the account’s pace holds: no more lines a minute than it may', async () => {
