@@ -7,6 +7,7 @@ import type { AcceptStore } from '../../../src/engine/accept/accept.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { setPrice } from '../../../src/store/accounts/costs.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
+import { listRefused, readLinesAfter } from '../../../src/store/bulk/lines.js'
 import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
 import { request } from '../../support/requests.js'
 import { spreadsheet } from '../../support/spreadsheet.js'
@@ -184,6 +185,17 @@ describe('the dry run', () => {
     const { data } = await upload(`Nome;E-mail\n${`${'x'.repeat(900_000)};a@example.com\n`.repeat(12)}`)
     const { rows } = await pool.query('select count(*)::int as lines from bulk_line where batch_id = $1 group by xmin', [data.id])
     expect(rows.map(({ lines }) => lines).sort()).toEqual([2, 5, 5])
+  })
+
+  test('long lines are read a few at a time, and each of them is checked and listed', async () => {
+    const { data } = await upload(`Nome;E-mail\n${`${'x'.repeat(900_000)};errado\n`.repeat(20)}`)
+    expect(await readLinesAfter(pool, data.id, 0, 500)).toHaveLength(10)
+    await settle()
+    expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'checked', rejeitadas: 20 })
+    const refused = await listRefused(pool, data.id, 0, 500)
+    expect(refused.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    const rejects = (await csv(`/${data.id}/rejects`)).trimEnd().split('\r\n')
+    expect(rejects.slice(1).map(row => row.split(';')[2])).toEqual(Array.from({ length: 20 }, (_, index) => `"${index + 2}"`))
   })
 
   test('a message with an unknown placeholder, a bad mapping or a bad base is refused as a whole', async () => {
