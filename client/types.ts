@@ -822,7 +822,7 @@ export interface Batch {
   iniciadoEm: string | null
   /** Fim (ISO 8601, horário de Brasília); null: ainda não. */
   terminadoEm: string | null
-  /** Por que o lote foi cancelado sem que alguém pedisse: o prazo passou. null: não foi o caso. */
+  /** Por que o lote foi pausado ou cancelado sem que alguém pedisse: o teto do mês foi alcançado, ou o prazo passou. null: não foi o caso. */
   motivo: string | null
   /** Os primeiros 20 erros; todos estão em rejects. */
   erros: {

@@ -921,6 +921,8 @@ create table bulk_batch (
   resumed_at_line integer not null default 0,
   -- Since when it is paused.
   paused_at timestamptz,
+  -- Why it paused without anybody asking for it: a line would have passed the account's cap of the month.
+  paused_because text check (paused_because in ('cap')),
   -- Why it was cancelled without anybody asking for it: it was paused, or never started, for longer than its lines are kept.
   expired_while text check (expired_while in ('paused', 'checked')),
   -- When the data of its lines were deleted.

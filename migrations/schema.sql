@@ -434,12 +434,14 @@ CREATE TABLE bulk_batch (
   resumed_at timestamp with time zone,
   resumed_at_line integer NOT NULL DEFAULT 0,
   paused_at timestamp with time zone,
+  paused_because text,
   expired_while text,
   erased_at timestamp with time zone,
   CONSTRAINT bulk_batch_pkey PRIMARY KEY (id),
   CONSTRAINT bulk_batch_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   CONSTRAINT bulk_batch_expired_while_check CHECK (expired_while = ANY (ARRAY['paused'::text, 'checked'::text])),
   CONSTRAINT bulk_batch_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text])),
+  CONSTRAINT bulk_batch_paused_because_check CHECK (paused_because = 'cap'::text),
   CONSTRAINT bulk_batch_state_check CHECK (state = ANY (ARRAY['receiving'::text, 'checking'::text, 'checked'::text, 'sending'::text, 'paused'::text, 'done'::text, 'cancelled'::text]))
 );
 CREATE INDEX bulk_batch_active ON bulk_batch USING btree (state, started_at) WHERE state = ANY (ARRAY['receiving'::text, 'checking'::text, 'sending'::text]);

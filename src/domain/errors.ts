@@ -128,7 +128,8 @@ const messages = {
     notTable: 'O arquivo não pôde ser lido: $reason. Salve-o de novo como CSV em UTF-8 ou como XLSX e repita.',
     tableEmpty: 'O arquivo não tem nenhuma linha abaixo do cabeçalho. A primeira linha deve ter os nomes das colunas.',
     repeatedColumn: 'A coluna "$column" aparece mais de uma vez no cabeçalho. Dê um nome a cada coluna.',
-    tooManyColumns: 'O arquivo passa do limite de $limit colunas. Remova as que o envio não usa.',
+    tooManyColumns:
+      'A linha $line passa do limite de $limit colunas. Remova as que o envio não usa, ou ponha entre aspas o texto que contém o separador.',
     tooManyCells:
       'A linha tem mais valores ($found) do que o cabeçalho tem colunas ($columns). Ponha entre aspas o texto que contém o separador.',
     tooManyLines: 'O arquivo passa do limite de $limit linhas por lote desta conta. Divida-o ou peça outro limite (bulk.lines).',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { drawBar, plainProgress, type ShownBatch, span } from '../../src/cli/progress.js'
+import { setPrice } from '../../src/store/accounts/costs.js'
 import { bulkWorkForTest } from '../support/bulk.js'
 import { runCommand } from '../support/command.js'
 import { gatewayForFile } from '../support/gateway.js'
@@ -83,6 +84,27 @@ describe('carteiro send-bulk', () => {
     await pool.query(`update account set settings = settings || '{"bulk.perMinute": 10000000}' where id = $1`, [account.id])
     expect(await sendBulk(file)).toMatchObject({ status: 0 })
     expect(await sent()).toBe(before + 40)
+  })
+
+  test('a batch that meets the cap of the month says so, and the same command goes on once the cap is higher', async () => {
+    const setCap = (cap: number) =>
+      pool.query(`update account set settings = settings || jsonb_build_object('cost.month.cap', $2::int) where id = $1`, [
+        account.id,
+        cap,
+      ])
+    await setPrice(pool, { channel: 'sms', carrier: '', price: 0.3 })
+    await setCap(1)
+    const before = await sent()
+    const file = await fileOf('caro.csv', `nome;celular;sms.customMessage\n${'Ana;11987654321;Oi\n'.repeat(5)}`)
+    const paused = await sendBulk(file)
+    expect(paused).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('Pausado: as linhas que faltam passariam do teto'),
+    })
+    expect(await sent()).toBe(before + 3)
+    await setCap(0)
+    expect(await sendBulk(file)).toMatchObject({ status: 0 })
+    expect(await sent()).toBe(before + 5)
   })
 
   test('a long message is saved as a mapping first, and a mapping may be a file', async () => {

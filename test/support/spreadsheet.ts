@@ -9,10 +9,14 @@ const escapeXml = (text: string): string => text.replaceAll('&', '&amp;').replac
 const columnName = (place: number): string =>
   (place < 26 ? '' : columnName(Math.floor(place / 26) - 1)) + String.fromCharCode(65 + (place % 26))
 
-/** A workbook as spreadsheet programs write it: the shared texts come after the sheet. */
+/** A workbook as spreadsheet programs write it: the shared texts come after the sheet. `parts`: files that take the place of these. */
 export function spreadsheet(
   rows: readonly (readonly Cell[])[],
-  { formats = [], date1904 = false }: { formats?: readonly (number | string)[]; date1904?: boolean } = {},
+  {
+    formats = [],
+    date1904 = false,
+    parts = {},
+  }: { formats?: readonly (number | string)[]; date1904?: boolean; parts?: Record<string, string> } = {},
 ): Uint8Array {
   const texts: string[] = []
   const sharedAt = (text: string): number => (texts.includes(text) ? texts.indexOf(text) : texts.push(text) - 1)
@@ -38,6 +42,7 @@ export function spreadsheet(
     'xl/worksheets/sheet2.xml': `${head}<worksheet ${main}><sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData></worksheet>`,
     'xl/styles.xml': `${head}<styleSheet ${main}><numFmts>${codes.join('')}</numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/>${styles.join('')}</cellXfs></styleSheet>`,
     'xl/sharedStrings.xml': `${head}<sst ${main}>${texts.map(text => `<si><r><t>${escapeXml(text.slice(0, 1))}</t></r><rPh><t>não</t></rPh><r><t xml:space="preserve">${escapeXml(text.slice(1))}</t></r></si>`).join('')}</sst>`,
+    ...parts,
   }
   return zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])))
 }

@@ -73,7 +73,9 @@ function report(batch: Batch, { json, dryRun, rejects }: SendBulkOptions): void 
     for (const { linha, coluna, erro } of batch.erros) print(`  linha ${linha}${coluna === null ? '' : `, ${coluna}`}: ${erro}`)
   }
   if (batch.situacao === 'paused')
-    throw new OperatorError('Pausado. O mesmo comando continua de onde parou; nenhuma linha sai duas vezes.')
+    throw new OperatorError(
+      `Pausado${batch.motivo === null ? '' : `: ${batch.motivo}`}. O mesmo comando continua de onde parou; nenhuma linha sai duas vezes.`,
+    )
   if (batch.situacao === 'cancelled')
     throw new OperatorError(`O lote foi cancelado${batch.motivo === null ? '' : `: ${batch.motivo}`}.`)
   const where = rejects === undefined ? 'Use --rejects ARQUIVO para guardá-las com o motivo.' : `Elas estão em ${rejects}.`

@@ -18,6 +18,9 @@ export const batchStateNames: Record<BatchState, string> = {
   cancelled: 'cancelado',
 }
 
+/** Why a batch paused by itself. cap: a line would have passed the account's cap of the month. */
+export type PausedBecause = 'cap'
+
 /** In which state a batch was when its time was over. */
 export type ExpiredWhile = 'paused' | 'checked'
 

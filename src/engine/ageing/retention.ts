@@ -1,9 +1,10 @@
+import { referenceTerms } from '../../channels/registry.js'
 import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
 import { REFERENCE_DAYS, termsOf } from '../../domain/retention.js'
 import type { Scope } from '../../domain/scope.js'
-import { DAY_MS } from '../../domain/units.js'
+import { DAY_MS, HOUR_MS } from '../../domain/units.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
 import {
   type Aged,
@@ -30,7 +31,9 @@ const MAX_BATCHES = 500
 const REFERENCE_BATCH = 2_000
 
 /** The references of all accounts are read in spans of this time, each of them once. */
-const REFERENCE_SPAN_MS = 3_600_000
+const REFERENCE_SPAN_MS = HOUR_MS
+/** The age of the oldest references: those of some channels are kept for longer than others. */
+const OLDEST_REFERENCE_DAYS = Math.max(...referenceTerms.map(({ days }) => days))
 
 /**
  * Erases the data that accounts keep no longer, kind by kind, in batches of a transaction each. One node at a time: app/worker/upkeep.ts. Data
@@ -65,7 +68,7 @@ async function endReferences(
 ): Promise<void> {
   const end = clock() - days * DAY_MS
   const done = await readReferencesProgress(pool, of)
-  let from = done === null ? clock() - (REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
+  let from = done === null ? clock() - (OLDEST_REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let to = from; from < end && !signal?.aborted; from = to) {
     to = Math.min(end, from + REFERENCE_SPAN_MS)
     const span = { from: new Date(from), to: new Date(to) }

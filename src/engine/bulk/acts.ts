@@ -3,7 +3,7 @@ import { Refusal, refuse } from '../../domain/errors.js'
 import { canonicalJson } from '../../domain/evidence/canonical-json.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
-import { type BulkFields, batchStateNames, type ExpiredWhile } from '../../domain/send/bulk.js'
+import { type BulkFields, batchStateNames, type ExpiredWhile, type PausedBecause } from '../../domain/send/bulk.js'
 import { requestMaker } from '../../domain/send/bulk-request.js'
 import { recordAudit } from '../../store/audit.js'
 import {
@@ -25,11 +25,18 @@ export interface By {
   actor?: string
 }
 
-/** Why a batch was cancelled by itself, as people read it. */
-export const expiryReasons: Record<ExpiredWhile, string> = {
+const expiryReasons: Record<ExpiredWhile, string> = {
   paused: 'ficou pausado por mais tempo do que os dados das linhas ficam guardados (BULK_DAYS)',
   checked: 'ninguém o iniciou no tempo em que os dados das linhas ficam guardados (BULK_DAYS)',
 }
+
+const pauseReasons: Record<PausedBecause, string> = {
+  cap: 'as linhas que faltam passariam do teto do mês (cost.month.cap): retome o lote no próximo mês, ou depois de pedir um teto maior',
+}
+
+/** Why a batch paused or was cancelled by itself, as people read it; null: it did neither. */
+export const reasonOf = ({ pausedBecause, expiredWhile }: Pick<Batch, 'pausedBecause' | 'expiredWhile'>): string | null =>
+  (expiredWhile && expiryReasons[expiredWhile]) ?? (pausedBecause && pauseReasons[pausedBecause])
 
 export const batchActs = ['start', 'pause', 'resume', 'cancel'] as const
 export type BatchAct = (typeof batchActs)[number]

@@ -6,7 +6,7 @@ import type { Scope } from '../../domain/scope.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
-import { type Batch, findBatch } from '../../store/bulk/batches.js'
+import { type Batch, deleteUnstarted, findBatch } from '../../store/bulk/batches.js'
 import { findMapping } from '../../store/bulk/mappings.js'
 import { lockCopyAge } from '../../store/home-server.js'
 import type { Pool, Queryable } from '../../store/postgres.js'
@@ -42,7 +42,7 @@ const FINAL: readonly RefusalKind[] = ['invalid', 'too-large', 'conflict']
 /**
  * Sends the files of a folder. A file stays where it is until its batch is done; then its rejects and its result are written to done/
  * and the file is moved there, last. Each step may be repeated: the same file under the same name is the same batch, so that a crash
- * between any two steps sends nothing twice. A batch that was cancelled is over too, until the file is put into the folder again. A file
+ * between any two steps sends nothing twice. A file that changes while it is read is read again once it is stable. A batch that was cancelled is over too, until the file is put into the folder again. A file
  * that is older than a restoration of the database may have been sent before it: a person starts its batch, or cancels it.
  */
 export function folderWatch(parts: FolderParts): (signal?: AbortSignal) => Promise<void> {
@@ -92,17 +92,26 @@ async function takeFile(
     await writeResults(parts.pool, done, name, batch)
   } catch (error) {
     if (!(error instanceof Refusal) || !FINAL.includes(error.kind)) throw error
+    // What was refused is not what lies there now.
+    if ((await identityNow(path)) !== seen) return
     name = await freeName(done, file)
     await writeFile(join(done, `${name}.erro.txt`), `${error.message}\n`)
   }
   // Another file may have come under the same name since: the next round takes it.
-  if (identityOf(path, await stat(path)) !== seen) return
+  if ((await identityNow(path)) !== seen) return
   await rename(path, join(done, name))
   // A file that a person moves back is looked at anew.
   known.delete(seen)
 }
 
 const identityOf = (path: string, { ino, size, mtimeMs }: Stats): string => `${path} ${ino} ${size} ${mtimeMs}`
+
+/** null: the file is gone, or cannot be looked at. */
+const identityNow = async (path: string): Promise<string | null> =>
+  stat(path).then(
+    found => identityOf(path, found),
+    () => null,
+  )
 
 /** The name, or one with a number if a file of this name was moved to done/ before. The files beside it are named after it. */
 async function freeName(done: string, file: string): Promise<string> {
@@ -118,18 +127,25 @@ async function freeName(done: string, file: string): Promise<string> {
 const isOver = ({ state, good }: Batch): boolean =>
   state === 'done' || state === 'cancelled' || (state === 'checked' && good === 0)
 
+/** null: the file changed while it was read, so that nobody knows which of its lines are whole. Nothing of it is sent. */
 async function receive(
   { pool, fields, maxBytes, requireDisk, warn }: FolderParts,
   scope: Scope,
   path: string,
   name: string,
-  { mtimeMs, ctimeMs }: Stats,
-): Promise<Batch> {
+  found: Stats,
+): Promise<Batch | null> {
+  const { mtimeMs, ctimeMs } = found
   const saved = await findMapping(pool, scope, FOLDER_MAPPING)
   const form = { mapping: saved?.mapping ?? null, base: saved?.base ?? {} }
   // A file that is moved into the folder keeps its mtime, and gets a new ctime.
   const upload = { name, ...form, starts: false, ...BY, by: 'folder', placedMs: ctimeMs }
-  const { batch } = await receiveBatch({ pool, fields, maxBytes, requireDisk }, scope, upload, createReadStream(path))
+  const { batch, repeated } = await receiveBatch({ pool, fields, maxBytes, requireDisk }, scope, upload, createReadStream(path))
+  if ((await identityNow(path)) !== identityOf(path, found)) {
+    // One that existed may be that of another upload.
+    if (!repeated) await deleteUnstarted(pool, batch.id)
+    return null
+  }
   // Also of a batch that exists: a crash may have come before its start. A person's pause stays.
   if (batch.starts || !(batch.state === 'checking' || (batch.state === 'checked' && batch.good > 0))) return batch
   let isOfCopy = false

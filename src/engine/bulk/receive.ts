@@ -56,12 +56,12 @@ export interface Upload {
   actor?: string
 }
 
-const MAX_COLUMNS = 200
 const MAX_NAME = 120
 /** A base is read again for each line. */
 const MAX_BASE = 262_144
-/** Lines of one statement. */
+/** Lines of one statement, and their characters: a line may have a million of them. */
 const CHUNK = 500
+const CHUNK_CHARACTERS = 4_194_304
 
 /**
  * Takes a file line by line and stores it as a batch that is then checked. The same file under the same name is the same batch: then the
@@ -132,9 +132,11 @@ async function store(
   let columns: string[] | null = null
   let total = 0
   let held: Line[] = []
+  let heldCharacters = 0
   const write = async (): Promise<void> => {
     if (held.length > 0) await insertLines(pool, batch, held)
     held = []
+    heldCharacters = 0
   }
   for await (const { line, cells } of rows) {
     if (columns === null) {
@@ -143,7 +145,8 @@ async function store(
     }
     if (++total > mostLines) refuse('tooManyLines', String(mostLines))
     held.push({ line, cells })
-    if (held.length === CHUNK) await write()
+    for (const cell of cells) heldCharacters += cell.length
+    if (held.length === CHUNK || heldCharacters >= CHUNK_CHARACTERS) await write()
   }
   await write()
   if (columns === null || total === 0) return refuse('tableEmpty')
@@ -152,9 +155,7 @@ async function store(
 
 /** A column without a name is called by its place. Names that differ in case or accents alone are the same. */
 function readHeader(cells: readonly string[]): string[] {
-  const last = cells.findLastIndex(cell => cell !== '')
-  const columns = cells.slice(0, last + 1).map((cell, place) => cell.slice(0, MAX_NAME) || `coluna ${place + 1}`)
-  if (columns.length > MAX_COLUMNS) refuse('tooManyColumns', String(MAX_COLUMNS))
+  const columns = cells.map((cell, place) => cell.slice(0, MAX_NAME) || `coluna ${place + 1}`)
   const seen = new Set<string>()
   for (const column of columns) {
     const name = foldName(column) || column

@@ -3,7 +3,7 @@ import { Refusal, type RefusalKind, refuse, StoreUnavailable } from '../../domai
 import type { Sender, SendRequest } from '../../domain/notification.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
 import { findRules } from '../../store/accounts/accounts.js'
-import { type Batch, finishBatch, listSending, takeBatchTurn } from '../../store/bulk/batches.js'
+import { type Batch, finishBatch, listSending, pauseBecause, takeBatchTurn } from '../../store/bulk/batches.js'
 import { failLine, isGoodLine, type Line } from '../../store/bulk/lines.js'
 import type { Pool } from '../../store/postgres.js'
 import type { Accept } from '../accept/accept.js'
@@ -73,7 +73,9 @@ async function sendLines(parts: SendParts, batch: Batch, rules: Sender['rules'],
   const failing = (line: number) => async (error: unknown) => {
     if (error instanceof StoreUnavailable) return
     if (!(error instanceof Refusal)) throw error
-    if (!TEMPORARY.includes(error.kind)) await failLine(parts.pool, batch.id, line, faultOf(error, batch))
+    // Every line that costs something would be refused until somebody changes the cap, or the month ends.
+    if (error.kind === 'cap-reached') await pauseBecause(parts.pool, batch.id, 'cap')
+    else if (!TEMPORARY.includes(error.kind)) await failLine(parts.pool, batch.id, line, faultOf(error, batch))
   }
   const good: { line: number; request: SendRequest }[] = []
   for (const [index, { line, cells }] of lines.entries()) {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/notification.js'
 import { type BatchState, batchStateNames, batchStates } from '../../domain/send/bulk.js'
 import { brazilianIso } from '../../domain/text/dates.js'
 import { parseUntrustedJson } from '../../domain/text/json.js'
-import { expiryReasons } from '../../engine/bulk/acts.js'
+import { reasonOf } from '../../engine/bulk/acts.js'
 import type { Batch } from '../../store/bulk/batches.js'
 import type { RefusedLine } from '../../store/bulk/lines.js'
 import type { SavedMapping } from '../../store/bulk/mappings.js'
@@ -48,7 +48,9 @@ export const batchMembers = {
   criadoEm: isoDate('Recebimento do arquivo'),
   iniciadoEm: dateOrNull('Início do envio'),
   terminadoEm: dateOrNull('Fim'),
-  motivo: textOrNull('Por que o lote foi cancelado sem que alguém pedisse: o prazo passou. null: não foi o caso.'),
+  motivo: textOrNull(
+    'Por que o lote foi pausado ou cancelado sem que alguém pedisse: o teto do mês foi alcançado, ou o prazo passou. null: não foi o caso.',
+  ),
 }
 export const batchSchema = Type.Object(batchMembers)
 
@@ -68,7 +70,7 @@ export const batchToWire = (batch: Batch) => ({
   criadoEm: brazilianIso(batch.createdAt),
   iniciadoEm: batch.startedAt && brazilianIso(batch.startedAt),
   terminadoEm: batch.finishedAt && brazilianIso(batch.finishedAt),
-  motivo: batch.expiredWhile && expiryReasons[batch.expiredWhile],
+  motivo: reasonOf(batch),
 })
 
 /** The rate since the batch was last started or resumed, and how long the rest takes at it. */

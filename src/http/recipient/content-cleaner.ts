@@ -14,13 +14,14 @@ const MAX_PENDING = 9
 const CACHE_CHARACTERS = 16 * 1_048_576
 const CACHE_ENTRIES = 10_000
 const THREAD_HEAP_MIB = 256
-
 /**
- * Cleans contents in a thread: cleaning takes 0.3 s a MiB, and for some contents time that grows with the square of their
- * length. A content that takes too long is not shown. This file is both ends of that thread.
+ * A content that could not be cleaned is not tried again for so long: each try may take the thread's whole time. No longer, because the
+ * fault may have been a moment's, of a machine that was too busy.
  */
-export function createContentCleaner() {
-  const pool = new ThreadPool<string, string>({
+const FAILED_MS = 60_000
+
+const startThread = () =>
+  new ThreadPool<string, string>({
     file: import.meta.url,
     purpose: PURPOSE,
     threads: 1,
@@ -29,10 +30,23 @@ export function createContentCleaner() {
     maxPending: MAX_PENDING,
     overloaded,
   })
+
+/**
+ * Cleans contents in a thread: cleaning takes 0.3 s a MiB, and for some contents time that grows with the square of their
+ * length. A content that takes too long is not shown. This file is both ends of that thread.
+ */
+export function createContentCleaner({
+  thread = startThread(),
+  now = () => performance.now(),
+}: {
+  thread?: Pick<ThreadPool<string, string>, 'ask' | 'close'>
+  now?(): number
+} = {}) {
   const cleaned = new BoundedCache<string, string | null>({
     maxEntries: CACHE_ENTRIES,
     maxWeight: CACHE_CHARACTERS,
     weigh: content => content?.length ?? 0,
+    now,
   })
   return {
     /** null: too large or too complex to be shown. */
@@ -41,14 +55,15 @@ export function createContentCleaner() {
       const key = sha256(content)
       const known = cleaned.get(key)
       if (known !== undefined) return known
-      const answer = await pool.ask(content).catch(error => {
+      const answer = await thread.ask(content).catch(error => {
         if (error instanceof OutOfTime || error instanceof ThreadDied) return null
         throw error
       })
-      cleaned.set(key, answer)
+      if (answer === null) cleaned.set(key, answer, FAILED_MS)
+      else cleaned.set(key, answer)
       return answer
     },
-    close: () => pool.close(),
+    close: () => thread.close(),
   }
 }
 

@@ -10,6 +10,7 @@ export const browserModules = [
   'domain/evidence/canonical-json.js',
   'domain/text/dates.js',
   'domain/text/zone-offset.js',
+  'domain/units.js',
   'evidence/verify/bundle.js',
   'evidence/verify/bytes.js',
   'evidence/verify/events.js',

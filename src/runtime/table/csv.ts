@@ -1,11 +1,11 @@
 import { CsvError, type Options, parse } from 'csv-parse'
 import { refuse } from '../../domain/errors.js'
+import { MAX_COLUMNS, MAX_ROW_CHARACTERS, tooManyColumns } from './limits.js'
 import type { TableRow } from './table.js'
 
 const DELIMITERS = [';', ',', '\t', '|']
 /** A header is looked for in this many characters. */
 const MAX_HEADER = 65_536
-const MAX_RECORD = 1_048_576
 
 /** Reads the rows of a CSV with any of the usual delimiters, which its header tells. Rows without any value are left out. */
 export async function* readCsv(texts: AsyncIterable<string>): AsyncGenerator<TableRow> {
@@ -22,11 +22,7 @@ export async function* readCsv(texts: AsyncIterable<string>): AsyncGenerator<Tab
   // The parser ends with the error that the source throws.
   fed.catch(() => {})
   try {
-    for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
-      // `lines` is that of the record's end; a quoted text may have several.
-      const breaks = record.reduce((count, cell) => (cell.includes('\n') ? count + cell.split('\n').length - 1 : count), 0)
-      yield { line: info.lines - breaks, cells: record }
-    }
+    yield* parser as AsyncIterable<TableRow>
     await fed
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
@@ -46,17 +42,41 @@ const csvOptions = (delimiter: string): Options => ({
   relax_quotes: true,
   skip_empty_lines: true,
   skip_records_with_empty_values: true,
-  max_record_size: MAX_RECORD,
+  max_record_size: MAX_ROW_CHARACTERS,
   record_delimiter: '\n',
+  // The parser holds several records: each is made small before the next one is read. Its types do not know of `info`.
+  on_record: rowOf as unknown as NonNullable<Options['on_record']>,
 })
 
-/** One form of line breaks: the parser counts CRLF inside quotes as two lines. */
+interface CsvRecord {
+  record: string[]
+  info: { lines: number }
+}
+
+/** A row ends with its last value: programs write the delimiters of empty columns too. */
+function rowOf({ record, info }: CsvRecord): TableRow {
+  // `lines` is that of the record's end; a quoted text may have several.
+  const breaks = record.reduce((count, cell) => (cell.includes('\n') ? count + cell.split('\n').length - 1 : count), 0)
+  const line = info.lines - breaks
+  const cells = record.slice(0, record.findLastIndex(cell => cell !== '') + 1)
+  return cells.length > MAX_COLUMNS ? tooManyColumns(line) : { line, cells }
+}
+
+/**
+ * One form of line breaks: the parser counts CRLF inside quotes as two lines. A line that is longer than a record may be is refused: the
+ * parser does not count the delimiters of a record, and would hold millions of empty cells.
+ */
 async function* withLineFeeds(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let held = ''
+  let unbroken = 0
   for await (const text of texts) {
     const whole = held + text
     held = whole.endsWith('\r') ? '\r' : ''
-    yield whole.slice(0, whole.length - held.length).replace(/\r\n?/g, '\n')
+    const fed = whole.slice(0, whole.length - held.length).replace(/\r\n?/g, '\n')
+    const lastBreak = fed.lastIndexOf('\n')
+    unbroken = lastBreak === -1 ? unbroken + fed.length : fed.length - lastBreak - 1
+    if (unbroken > MAX_ROW_CHARACTERS) refuse('notTable', `uma linha tem mais de ${MAX_ROW_CHARACTERS} caracteres`)
+    yield fed
   }
   if (held !== '') yield '\n'
 }

@@ -14,8 +14,12 @@ const BUILT_IN: Readonly<Record<number, string>> = {
   22: 'd/m/yy h:mm',
 }
 
+/** Spreadsheet programs take some 250 characters. The time that a longer one takes grows with the square of its length. */
+const MAX_CODE = 1_024
+
 /** ECMA-376, part 1, 18.8.31. Texts in quotes, escaped characters, colours and conditions say nothing about the kind. */
 export function numberFormatOf(id: number, code: string | null): NumberFormat {
+  if ((code?.length ?? 0) > MAX_CODE) return { kind: 'plain' }
   const plain = (code ?? BUILT_IN[id] ?? '').replace(/"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]|_.|\*./gi, '').split(';')[0]!
   if (/^0{2,}$/.test(plain)) return { kind: 'padded', digits: plain.length }
   const hasTime = /[hs]/i.test(plain)
@@ -55,11 +59,12 @@ function showDate(value: number, { hasDay, hasTime }: { hasDay: boolean; hasTime
   return parts.filter(part => part !== '').join(' ')
 }
 
-const MAX_COLUMNS = 16_384
+/** Of a sheet. */
+const LAST_COLUMN = 16_384
 
 /** BC12 is column 54, counted from 0. */
 export function columnOf(reference: string): number {
   let column = 0
   for (const digit of reference.replace(/[^A-Z]/gi, '').toUpperCase()) column = column * 26 + digit.charCodeAt(0) - 64
-  return column > 0 && column <= MAX_COLUMNS ? column - 1 : refuse('notTable', 'a planilha está danificada')
+  return column > 0 && column <= LAST_COLUMN ? column - 1 : refuse('notTable', 'a planilha está danificada')
 }

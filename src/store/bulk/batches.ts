@@ -1,7 +1,7 @@
 import type { Mode } from '../../domain/access/token.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
-import type { BatchState, ExpiredWhile, Mapping } from '../../domain/send/bulk.js'
+import type { BatchState, ExpiredWhile, Mapping, PausedBecause } from '../../domain/send/bulk.js'
 import { deleteInBatches, execute, filterBy, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
 import type { Line } from './lines.js'
 
@@ -26,6 +26,8 @@ export interface Batch extends Scope {
   createdAt: Date
   startedAt: Date | null
   finishedAt: Date | null
+  /** null: it is not paused, or did not pause by itself. */
+  pausedBecause: PausedBecause | null
   /** null: it did not end by itself. */
   expiredWhile: ExpiredWhile | null
   erasedAt: Date | null
@@ -36,7 +38,7 @@ export interface Batch extends Scope {
 
 const COLUMNS = `b.id, b.account_id as account, b.mode, b.name, b.state, encode(b.sha256, 'hex') as sha256, b.columns, b.mapping, b.base, b.starts,
   b.checked_to as "checkedTo", b.total, b.good, b.rejected, b.accepted, b.failed, b.token, b.address, b.created_by as "createdBy",
-  b.created_at as "createdAt", b.started_at as "startedAt", b.finished_at as "finishedAt", b.expired_while as "expiredWhile", b.erased_at as "erasedAt",
+  b.created_at as "createdAt", b.started_at as "startedAt", b.finished_at as "finishedAt", b.paused_because as "pausedBecause", b.expired_while as "expiredWhile", b.erased_at as "erasedAt",
   b.accepted + b.failed - b.resumed_at_line as "recentLines",
   (extract(epoch from now() - b.resumed_at) * 1000)::float8 as "recentMs"`
 
@@ -170,7 +172,7 @@ export const startBatch = (db: Queryable, id: string, { token, address }: Pick<B
   execute(
     db,
     `update bulk_batch set state = 'sending', token = $2, address = $3, started_at = coalesce(started_at, now()), next_at = now(),
-       resumed_at = now(), resumed_at_line = accepted + failed, paused_at = null
+       resumed_at = now(), resumed_at_line = accepted + failed, paused_at = null, paused_because = null
      where id = $1`,
     [id, token, address],
   )
@@ -187,9 +189,18 @@ export const setBatchState = (db: Queryable, id: string, state: 'paused' | 'canc
   execute(
     db,
     `update bulk_batch set state = $2, starts = false, resumed_at = null, finished_at = case when $2 = 'cancelled' then now() end,
-       paused_at = case when $2 = 'paused' then now() end
+       paused_at = case when $2 = 'paused' then now() end, paused_because = null
      where id = $1`,
     [id, state],
+  )
+
+/** A batch that is being sent pauses by itself, until somebody resumes it. */
+export const pauseBecause = (db: Queryable, id: string, reason: PausedBecause): Promise<void> =>
+  execute(
+    db,
+    `update bulk_batch set state = 'paused', resumed_at = null, paused_at = now(), paused_because = $2
+     where id = $1 and state = 'sending'`,
+    [id, reason],
   )
 
 /** Batches whose lines are to be checked. */
@@ -261,7 +272,7 @@ export const deleteLostUploads = (db: Queryable): Promise<void> =>
 export const cancelExpired = (db: Queryable, days: number): Promise<void> =>
   execute(
     db,
-    `update bulk_batch set expired_while = state, state = 'cancelled', starts = false, resumed_at = null, finished_at = now()
+    `update bulk_batch set expired_while = state, state = 'cancelled', starts = false, paused_because = null, resumed_at = null, finished_at = now()
      where erased_at is null and created_at < now() - $1 * interval '1 day'
        and (state = 'checked' or (state = 'paused' and paused_at < now() - $1 * interval '1 day'))`,
     [days],

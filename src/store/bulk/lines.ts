@@ -14,10 +14,24 @@ export const insertLines = (db: Queryable, batch: string, lines: readonly Line[]
     values: [batch, JSON.stringify(lines)],
   })
 
+/** A line may have a million characters, so that a page of lines ends after so many bytes too. */
+const PAGE_BYTES = 8_388_608
+
+/** The lines of a page until they have PAGE_BYTES, and at least one. */
+const boundedPage = (columns: string, page: string): string =>
+  `select ${columns} from (
+     select page.*, sum(octet_length(cells::text)) over (order by line rows between unbounded preceding and 1 preceding) as bytes_before
+     from (${page}) page
+   ) sized where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by line`
+
+/** Fewer than `limit` where they are long; none: there are no more. */
 export const readLinesAfter = (db: Queryable, batch: string, after: number, limit: number): Promise<Line[]> =>
   queryRows(db, {
     name: 'read-bulk-lines',
-    text: 'select line, cells from bulk_line where batch_id = $1 and line > $2 and cells is not null order by line limit $3',
+    text: boundedPage(
+      'line, cells',
+      'select line, cells from bulk_line where batch_id = $1 and line > $2 and cells is not null order by line limit $3',
+    ),
     values: [batch, after, limit],
   })
 
@@ -90,11 +104,15 @@ export interface RefusedLine {
   column: string | null
 }
 
+/** Fewer than `limit` where they are long; none: there are no more. */
 export const listRefused = (db: Queryable, batch: string, after: number, limit: number): Promise<RefusedLine[]> =>
   queryRows(
     db,
-    `select line, cells, state, error, error_column as "column" from bulk_line
-     where batch_id = $1 and line > $2 and state in ('rejected', 'failed') order by line limit $3`,
+    boundedPage(
+      'line, cells, state, error, error_column as "column"',
+      `select line, cells, state, error, error_column from bulk_line
+       where batch_id = $1 and line > $2 and state in ('rejected', 'failed') order by line limit $3`,
+    ),
     [batch, after, limit],
   )
 

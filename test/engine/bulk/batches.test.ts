@@ -5,7 +5,9 @@ import { type BulkWorkerParts, bulkWork } from '../../../src/app/worker/bulk.js'
 import { Refusal } from '../../../src/domain/errors.js'
 import type { AcceptStore } from '../../../src/engine/accept/accept.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
+import { setPrice } from '../../../src/store/accounts/costs.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
+import { listRefused, readLinesAfter } from '../../../src/store/bulk/lines.js'
 import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
 import { request } from '../../support/requests.js'
 import { spreadsheet } from '../../support/spreadsheet.js'
@@ -52,6 +54,7 @@ interface Wire {
   aceitas: number
   falhas: number
   repetido: boolean
+  motivo: string | null
   erros: { linha: number; coluna: string | null; erro: string }[]
   colunas: { coluna: string; campos: string[] }[]
 }
@@ -163,7 +166,8 @@ describe('the dry run', () => {
     ['nome;email\n', 'nenhuma linha abaixo'],
     ['nome;Nome\na;b', 'aparece mais de uma vez'],
     ['%PDF\0', 'não pôde ser lido'],
-    [`${Array.from({ length: 201 }, (_, place) => `c${place}`).join(';')}\nx`, '200 colunas'],
+    [`${Array.from({ length: 201 }, (_, place) => `c${place}`).join(';')}\nx`, 'A linha 1 passa do limite de 200 colunas'],
+    [`a;b\n1;2\n${'x;'.repeat(201)}\n`, 'A linha 3 passa do limite de 200 colunas'],
   ])('a file that is no table is refused as a whole: %j', async (file, reason) => {
     expect(await upload(file)).toMatchObject({ status: 400, message: expect.stringContaining(reason) })
   })
@@ -175,6 +179,23 @@ describe('the dry run', () => {
       message: expect.stringContaining('3 linhas'),
     })
     expect((await pool.query('select from bulk_batch where account_id = $1', [small.id])).rowCount).toBe(0)
+  })
+
+  test('long lines are stored a few at a time, and never hundreds of them by one statement', async () => {
+    const { data } = await upload(`Nome;E-mail\n${`${'x'.repeat(900_000)};a@example.com\n`.repeat(12)}`)
+    const { rows } = await pool.query('select count(*)::int as lines from bulk_line where batch_id = $1 group by xmin', [data.id])
+    expect(rows.map(({ lines }) => lines).sort()).toEqual([2, 5, 5])
+  })
+
+  test('long lines are read a few at a time, and each of them is checked and listed', async () => {
+    const { data } = await upload(`Nome;E-mail\n${`${'x'.repeat(900_000)};errado\n`.repeat(20)}`)
+    expect(await readLinesAfter(pool, data.id, 0, 500)).toHaveLength(10)
+    await settle()
+    expect((await call(`/${data.id}`)).data).toMatchObject({ situacao: 'checked', rejeitadas: 20 })
+    const refused = await listRefused(pool, data.id, 0, 500)
+    expect(refused.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    const rejects = (await csv(`/${data.id}/rejects`)).trimEnd().split('\r\n')
+    expect(rejects.slice(1).map(row => row.split(';')[2])).toEqual(Array.from({ length: 20 }, (_, index) => `"${index + 2}"`))
   })
 
   test('a message with an unknown placeholder, a bad mapping or a bad base is refused as a whole', async () => {
@@ -327,6 +348,32 @@ describe('sending', () => {
       return (await call(`/${data.id}`)).data
     }
     await expect.poll(turns).toMatchObject({ situacao: 'done', ...counts })
+  })
+
+  test('a batch that meets the cap of the month pauses with the reason, fails no line, and goes on when somebody resumes it', async () => {
+    const capped = await createAccount(pool, { settings: { 'cost.month.cap': 1, 'bulk.perMinute': 10_000_000 } })
+    await setPrice(pool, { channel: 'sms', carrier: '', price: 0.3 })
+    const file = `Nome;Celular\n${'Ana;11987654321\n'.repeat(10)}`
+    const options = { token: capped.token }
+    const { data } = await upload(file, {
+      ...options,
+      given: { ...base, sms: { typeSend: '2', customMessage: 'Oi' } },
+      start: '1',
+    })
+    await settle()
+    const { data: paused } = await call(`/${data.id}`, options)
+    expect(paused).toMatchObject({ situacao: 'paused', aceitas: 3, falhas: 0, erros: [] })
+    expect(paused.motivo).toContain('teto do mês (cost.month.cap)')
+    const { lotes } = (await call('', options)).data as unknown as { lotes: object[] }
+    expect(lotes).toMatchObject([{ id: data.id, motivo: paused.motivo }])
+    // Nobody resumes it: nothing more is asked of the cap.
+    await settle()
+    expect(await notifications(capped.id)).toBe(3)
+    await pool.query(`update account set settings = settings || '{"cost.month.cap": 100}' where id = $1`, [capped.id])
+    expect((await act(data.id, 'resume', options)).data).toMatchObject({ situacao: 'sending', motivo: null })
+    await settle()
+    expect((await call(`/${data.id}`, options)).data).toMatchObject({ situacao: 'done', aceitas: 10, falhas: 0, motivo: null })
+    expect(await notifications(capped.id)).toBe(10)
   })
 
   test('the account’s pace holds: no more lines a minute than it may', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -13,6 +13,7 @@ import type { Queryable } from '../../../src/store/postgres.js'
 import { runCommand } from '../../support/command.js'
 import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
 import { countWaiting, holdRows } from '../../support/locks.js'
+import { spreadsheet } from '../../support/spreadsheet.js'
 
 const { database } = await gatewayForFile()
 const { pool } = database
@@ -84,6 +85,16 @@ test('a file that cannot be read is moved with the reason beside it', async () =
   await round()
   expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.erro.txt'])
   expect(await readFile(join(folder, 'done', 'a.csv.erro.txt'), 'utf8')).toContain('aparece mais de uma vez')
+})
+
+test('a spreadsheet of more cells than the worker can hold is moved with the reason beside it', async () => {
+  const rows = `<row><c><v>1</v></c></row>${'<row><c r="XFD1"><v>1</v></c></row>'.repeat(100)}`
+  const parts = { 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` }
+  await writeFile(join(folder, 'a.xlsx'), spreadsheet([], { parts }))
+  await round()
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.xlsx', 'a.xlsx.erro.txt'])
+  expect(await readFile(join(folder, 'done', 'a.xlsx.erro.txt'), 'utf8')).toContain('A linha 2 passa do limite de 200 colunas')
+  expect([await batches(), errors]).toEqual([[], []])
 })
 
 test('a file that was sent already with another message is moved with the reason beside it', async () => {
@@ -168,6 +179,35 @@ test('a file that takes the place of another while the results of that one are w
   await round()
   expect(await readdir(folder)).toEqual(['done'])
   expect([await sent(), errors]).toEqual([2, []])
+})
+
+test('a file that changes while it is read sends nothing of what was read, and is sent whole once it is stable', async () => {
+  const path = join(folder, 'a.csv')
+  await writeFile(path, 'nome;email\nAna;ana@example.com\nBia;bia@example.com')
+  const { watch } = await startWorker()
+  const lines = await holdRows(database.ownerUrl, 'lock table bulk_line')
+  const watching = watch!()
+  await expect.poll(() => countWaiting(pool)).toBeGreaterThan(0)
+  await appendFile(path, '.br\nCaio;caio@example.com\n')
+  await lines.release()
+  await watching
+  expect([await batches(), await readdir(folder), errors]).toEqual([[], ['a.csv'], []])
+  await round()
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect([await sent(), errors]).toEqual([3, []])
+})
+
+test('a file that changes while it is refused keeps its place without the reason, and is read again', async () => {
+  const path = join(folder, 'a.csv')
+  await writeFile(path, 'nome;email\nAna;"ana@exam')
+  const requireDisk = () => writeFile(path, 'nome;email\nAna;"ana@example')
+  await (await startWorker(0, { requireDisk })).watch!()
+  expect([await readdir(folder), errors]).toEqual([['a.csv'], []])
+  await writeFile(path, 'nome;email\nAna;"ana@example.com"\n')
+  await round()
+  await round()
+  expect([await sent(), errors]).toEqual([1, []])
 })
 
 test('a later file of the same name leaves the earlier one and its results in done/', async () => {

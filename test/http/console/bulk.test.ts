@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { pauseBecause } from '../../../src/store/bulk/batches.js'
 import { bulkWorkForTest } from '../../support/bulk.js'
 import { type ConsoleClient, consoleClient, ownPage } from '../../support/console.js'
 import { createAccount, gatewayForFile } from '../../support/gateway.js'
@@ -122,6 +123,23 @@ test('a batch that somebody checked again meanwhile is not started by a person w
   for (let times = 0; times < 2; times++) expect((await clients.sender.post(`/bulk/${id}/start`, other)).status).toBe(200)
   await settle()
   expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'done', accepted: 1 })
+})
+
+test('a batch that paused by itself shows why, in the list too', async () => {
+  const { id } = (await (await upload(clients.sender, 'e', file)).json()) as { id: string }
+  await clients.sender.post(`/bulk/${id}/check`, {
+    mapping: { Nome: ['nameTo'], 'E-mail': ['to'] },
+    base: { subject: 's', content: '<p>x</p>' },
+    channels: ['email'],
+  })
+  await (await bulkWorkForTest(pool)).check()
+  await clients.sender.post(`/bulk/${id}/start`, await revisionOf(id))
+  await pauseBecause(pool, id, 'cap')
+  expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'paused', pausedBecause: 'cap' })
+  const { rows } = (await clients.sender.get('/bulk')).body as { rows: object[] }
+  expect(rows).toContainEqual(expect.objectContaining({ id, pausedBecause: 'cap' }))
+  await clients.sender.post(`/bulk/${id}/resume`)
+  expect((await clients.sender.get(`/bulk/${id}`)).body).toMatchObject({ state: 'sending', pausedBecause: null })
 })
 
 test('what is no file is refused', async () => {

@@ -179,6 +179,24 @@ describe('a spreadsheet', () => {
     ])
   })
 
+  test('has cells without a place, and cells without a value; a row ends with its last value', async () => {
+    const sheet =
+      '<worksheet><sheetData><row r="2"><c><v>1</v></c><c s="1"/><c><v>3</v></c><c s="1"/></row><row><c r="GR3"><v>200</v></c><c r="GS3" s="1"/></row></sheetData></worksheet>'
+    expect(await read(spreadsheet([], { parts: { 'xl/worksheets/sheet1.xml': sheet } }))).toEqual([
+      { line: 2, cells: ['1', '', '3'] },
+      { line: 3, cells: [...Array.from({ length: 199 }, () => ''), '200'] },
+    ])
+  })
+
+  test.each(['r="x"', 'r="1"', 'r="1.5"', 'r="-1"', 'r="1e99"'])(
+    'that numbers its rows in a way that cannot be stored is refused: %s',
+    async number => {
+      const row = (attributes: string): string => `<row ${attributes}><c><v>1</v></c></row>`
+      const sheet = `<worksheet><sheetData>${row('r="1"')}${row(number)}</sheetData></worksheet>`
+      await expect(read(spreadsheet([], { parts: { 'xl/worksheets/sheet1.xml': sheet } }))).rejects.toThrow('danificada')
+    },
+  )
+
   test('without a sheet is refused', async () => {
     const { zipSync, strToU8 } = await import('fflate')
     await expect(read(zipSync({ 'a.txt': strToU8('x') }))).rejects.toThrow('nenhuma folha')

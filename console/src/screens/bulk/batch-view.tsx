@@ -45,6 +45,9 @@ export function BatchView({ batch }: { batch: BatchDetail }) {
   return (
     <>
       {!isFresh && <Progress batch={batch} />}
+      {batch.pausedBecause !== null && (
+        <p className="rounded-lg bg-warn-soft px-3 py-2 text-warn">{words.pausedBecause[batch.pausedBecause]}</p>
+      )}
       {batch.expiredWhile !== null && (
         <p className="rounded-lg bg-warn-soft px-3 py-2 text-warn">{words.expired[batch.expiredWhile]}</p>
       )}

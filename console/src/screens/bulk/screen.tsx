@@ -105,6 +105,9 @@ function Batches() {
           cell: row => (
             <>
               <BatchState state={row.state} />
+              {row.pausedBecause !== null && (
+                <span className="block text-[0.87rem] text-muted">{words.pausedBecauseShort[row.pausedBecause]}</span>
+              )}
               {row.expiredWhile !== null && (
                 <span className="block text-[0.87rem] text-muted">{words.expiredShort[row.expiredWhile]}</span>
               )}

@@ -84,6 +84,10 @@ export const words = defineWords(
     downloadResult: 'Baixar resultado',
     readOnly: 'O seu papel só lê: você vê o lote, sem enviar.',
     erased: 'Os dados das linhas foram apagados ao fim do prazo.',
+    pausedBecause: {
+      cap: 'Pausado porque as linhas que faltam passariam do teto do mês da conta. Nenhuma se perdeu: retome no próximo mês, ou depois de aumentar o teto.',
+    },
+    pausedBecauseShort: { cap: 'Teto do mês alcançado' },
     expired: {
       paused: 'Cancelado porque ficou pausado por mais tempo do que os dados das linhas ficam guardados (BULK_DAYS).',
       checked: 'Cancelado porque ninguém o iniciou no tempo em que os dados das linhas ficam guardados (BULK_DAYS).',
@@ -172,6 +176,10 @@ export const words = defineWords(
     downloadResult: 'Download result',
     readOnly: 'Your role only reads: you see the batch and cannot send it.',
     erased: 'The data of the lines were deleted at the end of their term.',
+    pausedBecause: {
+      cap: 'Paused because the remaining lines would pass the account’s cap of the month. None is lost: resume next month, or after raising the cap.',
+    },
+    pausedBecauseShort: { cap: 'Cap of the month reached' },
     expired: {
       paused: 'Cancelled because it was paused for longer than the data of its lines are kept (BULK_DAYS).',
       checked: 'Cancelled because nobody started it in the time for which the data of its lines are kept (BULK_DAYS).',

@@ -17,6 +17,8 @@ const batch = {
   createdAt: moment,
   startedAt: orNull(moment),
   finishedAt: orNull(moment),
+  /** Why it paused by itself. */
+  pausedBecause: orNull(one(['cap'])),
   /** In which state it was when its time was over and it was cancelled by itself. */
   expiredWhile: orNull(one(['paused', 'checked'])),
 }

@@ -184,6 +184,7 @@ function toRow(batch: Batch, accountName: string): BatchRow {
     createdAt: batch.createdAt.toISOString(),
     startedAt: batch.startedAt?.toISOString() ?? null,
     finishedAt: batch.finishedAt?.toISOString() ?? null,
+    pausedBecause: batch.pausedBecause,
     expiredWhile: batch.expiredWhile,
   }
 }
