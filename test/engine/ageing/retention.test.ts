@@ -235,7 +235,7 @@ test('messages to webhooks and carriers’ references have the account’s own t
     ids.push(id)
     await pool.query(
       `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
-       values ('c', $2, $1, 'email', 1, 1, 1, now() - interval '8 days')`,
+       values ('c', $2, $1, 'email', 1, 1, 1, now() - interval '8 days'), ('c', 'letter ' || $2, $1, 'letter', 1, 1, 1, now() - interval '200 days')`,
       [id, id],
     )
   }
