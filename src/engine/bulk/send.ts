@@ -70,11 +70,11 @@ async function sendSome(parts: SendParts, batch: Batch, signal?: AbortSignal): P
 
 async function sendLines(parts: SendParts, batch: Batch, rules: Sender['rules'], lines: readonly Line[]): Promise<void> {
   const read = lineReader(batch, parts.fields, parts.read)
+  let isCapReached = false
   const failing = (line: number) => async (error: unknown) => {
     if (error instanceof StoreUnavailable) return
     if (!(error instanceof Refusal)) throw error
-    // Every line that costs something would be refused until somebody changes the cap, or the month ends.
-    if (error.kind === 'cap-reached') await pauseBecause(parts.pool, batch.id, 'cap')
+    if (error.kind === 'cap-reached') isCapReached = true
     else if (!TEMPORARY.includes(error.kind)) await failLine(parts.pool, batch.id, line, faultOf(error, batch))
   }
   const good: { line: number; request: SendRequest }[] = []
@@ -88,6 +88,9 @@ async function sendLines(parts: SendParts, batch: Batch, rules: Sender['rules'],
   }
   // All at once: they are written as one group.
   await Promise.all(good.map(({ line, request }) => acceptLine(parts, batch, rules, line, request).catch(failing(line))))
+  // Every other line that costs something would be refused until somebody changes the cap, or the month ends. Only now: a pause takes no line
+  // that fits under the cap.
+  if (isCapReached) await pauseBecause(parts.pool, batch.id, 'cap')
 }
 
 /** Refusals that say nothing about the line: it stays good, and a later turn takes it. */
