@@ -90,10 +90,14 @@ export const simulatorMessage = (id: string) =>
     refetchInterval: SIMULATOR_EVERY_MS,
   })
 
+/** A form is filled with what is stored at that moment: who comes back after a second must not save an older state over a colleague's. */
+const EDITED = { staleTime: 0 }
+
 export const sequence = ({ account }: OneAccount) =>
   queryOptions({
     queryKey: ['fixed', 'sequence', account],
     queryFn: ({ signal }) => api.get<Sequence>('/sequence', { account }, signal),
+    ...EDITED,
   })
 
 export const templates = (query: OneAccount & { channel?: string }) =>
@@ -109,6 +113,7 @@ export const template = (id: string, scope: OneAccount) =>
   queryOptions({
     queryKey: ['fixed', 'template', id, scope],
     queryFn: ({ signal }) => api.get<TemplateDetail>(`/templates/${id}`, { ...scope }, signal),
+    ...EDITED,
   })
 
 /** A version never changes. */
