@@ -1,10 +1,11 @@
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
+import { HOUR_MS } from '../domain/units.js'
 import { RENEWAL_MS, validityFault } from '../evidence/signature/certificate-facts.js'
 import type { DocumentSigner } from '../evidence/signature/document-signer.js'
 
 /** A file that the operator replaces is noticed within this time, and a token is not asked more often. */
-const LOOK_EVERY_MS = 3_600_000
+const LOOK_EVERY_MS = HOUR_MS
 
 interface KeptSigner {
   (): Promise<DocumentSigner>

@@ -47,7 +47,7 @@ export async function readLogProof(db: Queryable, notification: string): Promise
   }
 }
 
-/** Of the first events alone: those that were recorded after the chain was read are in no file and in no document. */
+/** The proof of the first events alone: events that were recorded after the chain was read are in no file and in no document. */
 export function cutProof(proof: LogProof | null, events: number): LogProof | null {
   const covered = proof?.events.filter(({ seq }) => seq <= events) ?? []
   return proof === null || covered.length === 0 ? null : { ...proof, events: covered }

@@ -46,7 +46,7 @@ export function createListening(pool: Pool, format: WebhookFormat, onError: (err
     if (messages.length === 0) return []
     const sources = messages.map(message => ({ ...message, version, attempt: message.attempt + 1 }))
     const bodies = await renderBodies(pool, format, sources)
-    // A message without a body must not block the later ones. One whose event was erased has nothing to tell; another may be asked for again.
+    // A message without a body must not block the later ones. A message of an erased event has nothing to tell; another one may be asked for again.
     const erased: string[] = []
     const unrendered: string[] = []
     const rendered: { id: string; body: string }[] = []

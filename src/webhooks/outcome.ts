@@ -82,7 +82,7 @@ export function unsignedOutcome(claim: WebhookClaim, fence: MessageFence, at: Da
   return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false }
 }
 
-/** The outcome of a message whose body cannot be made. That is no fault of its endpoint, whose other messages go on. */
+/** The outcome of a message that has no body, because its body cannot be made. That is no fault of its endpoint: other messages go on. */
 export function unrenderedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
   const reason = new Error('O corpo deste aviso não pôde ser montado; o motivo está no registro do servidor.')
   return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false, changesHealth: false }

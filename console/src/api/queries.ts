@@ -90,7 +90,7 @@ export const simulatorMessage = (id: string) =>
     refetchInterval: SIMULATOR_EVERY_MS,
   })
 
-/** A form is filled with what is stored at that moment: who comes back after a second must not save an older state over a colleague's. */
+/** A form asks for the stored state at every visit: a person who comes back at once must not save an older state over a colleague's. */
 const EDITED = { staleTime: 0 }
 
 export const sequence = ({ account }: OneAccount) =>

@@ -41,7 +41,7 @@ export function useLive(): boolean {
   return open
 }
 
-/** A broken stream is opened again by the browser. After a refusal, such as that of a server that is starting, nobody but us does so. */
+/** A broken stream is opened again by the browser. After a refusal, for example by a server that is starting, only we can open it. */
 function keepOpen(on: Record<'onOpen' | 'onChange' | 'onBroken' | 'onRefused', () => void>): () => void {
   let source: EventSource
   let timer: ReturnType<typeof setTimeout> | undefined

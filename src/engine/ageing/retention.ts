@@ -59,7 +59,7 @@ export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Pro
   if (errors.length > 0) throw errors[0]
 }
 
-/** From where the last run ended, so that a run reads what has come to its term since. A span more: what was being written then. */
+/** A run begins where the last one ended, one span earlier: rows of that time may have been committed after it. */
 async function endReferences(
   { pool, clock }: RetentionParts,
   of: Pick<Scope, 'account'>,

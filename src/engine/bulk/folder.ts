@@ -92,7 +92,7 @@ async function takeFile(
     await writeResults(parts.pool, done, name, batch)
   } catch (error) {
     if (!(error instanceof Refusal) || !FINAL.includes(error.kind)) throw error
-    // What was refused is not what lies there now.
+    // The file that was refused has been replaced since.
     if ((await identityNow(path)) !== seen) return
     name = await freeName(done, file)
     await writeFile(join(done, `${name}.erro.txt`), `${error.message}\n`)

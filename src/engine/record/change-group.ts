@@ -34,7 +34,7 @@ export class ChangeGroup {
   readonly references: ReferenceWrite[] = []
   /** Notifications with an attempt whose outcome has just become unknown. */
   readonly newlyUnknown = new Set<string>()
-  /** Deliveries whose recipients do not exist, or are somebody else. */
+  /** Deliveries to recipients that do not exist, or are somebody else. */
   readonly suppressed: { notification: string; channel: Channel; reason: 'hard bounce' | 'stranger' }[] = []
   /** Deliveries whose attempt reached nobody. */
   readonly unreached: { notification: string; channel: Channel }[] = []

@@ -53,7 +53,7 @@ export async function holdCopy(
     : { restoration: id, ...(await finishRestoration(pool, clock, id, noticed)) }
 }
 
-/** `unheld`: what could not be recorded as held. Its account and channel are held back instead, until a person has looked at it. */
+/** `unheld`: deliveries that could not be recorded as held. Their accounts and channels are held back instead, until a person has looked. */
 export interface HeldCopy {
   held: number
   unheld: DeliveryKey[]
@@ -152,7 +152,7 @@ export interface ReleaseOrder {
   by: string
 }
 
-/** What was to be sent is sent; what was a waiting step waits again, from now on. One that cannot be released keeps none of the others. */
+/** Deliveries that were due are sent, and waiting steps wait again, from now on. A delivery that cannot be released does not stop the others. */
 export async function releaseRestored(
   pool: Pool,
   clock: Clock,

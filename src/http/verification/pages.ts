@@ -112,7 +112,7 @@ ${logSection(record.events, log)}
 <p class="away"><a href="/verificar">Verificar outro documento ou um pacote</a></p>`,
 })
 
-/** Of a notification whose month is no longer in the database. */
+/** The page of a notification from a month that is no longer in the database. */
 const archivedPage = ({ notification, acceptedAt, archive, events }: ArchivedRecord, log: Log): Page => ({
   title: 'Notificação verificada, de um mês arquivado',
   brand: null,

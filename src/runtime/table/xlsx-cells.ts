@@ -59,7 +59,7 @@ function showDate(value: number, { hasDay, hasTime }: { hasDay: boolean; hasTime
   return parts.filter(part => part !== '').join(' ')
 }
 
-/** Of a sheet. */
+/** The last column that a sheet can have. */
 const LAST_COLUMN = 16_384
 
 /** BC12 is column 54, counted from 0. */

@@ -1,4 +1,5 @@
 import type { LineFault, LineState } from '../../domain/send/bulk.js'
+import { MIB } from '../../domain/units.js'
 import { execute, matchesRow, type Queryable, queryRows, queryValue, run } from '../postgres.js'
 
 export interface Line {
@@ -15,7 +16,7 @@ export const insertLines = (db: Queryable, batch: string, lines: readonly Line[]
   })
 
 /** A line may have a million characters, so that a page of lines ends after so many bytes too. */
-const PAGE_BYTES = 8_388_608
+const PAGE_BYTES = 8 * MIB
 
 /** The lines of a page until they have PAGE_BYTES, and at least one. */
 const boundedPage = (columns: string, page: string): string =>

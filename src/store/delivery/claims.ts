@@ -306,7 +306,10 @@ export interface ExpiredLease
   carrier: string
 }
 
-/** Deliveries whose worker is gone: nobody renewed the lease. None while the database may be an older copy. Not those that another transaction holds: they would fill every batch. */
+/**
+ * Deliveries of workers that are gone: nobody renewed the lease. None while the database may be an older copy. Deliveries that another
+ * transaction holds are left out: they would fill every batch.
+ */
 export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
   queryRows(db, {
     name: 'find-expired-leases',

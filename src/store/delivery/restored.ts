@@ -29,8 +29,8 @@ export const findOpenNotifications = (db: Queryable): Promise<string[]> =>
   queryValues(db, `select distinct notification_id from (${OPEN.join(' union all ')}) d order by 1`)
 
 /**
- * Of these notifications, the deliveries that may have been sent since the copy was made: all that were not finished, and had been accepted
- * when it was marked (markRestoration). Not those whose time has not come: nobody has sent them.
+ * The deliveries of these notifications that may have been sent since the copy was made: all that were not finished, and had been accepted
+ * when it was marked (markRestoration). Deliveries that are due later are left out: nobody has sent them.
  */
 export const findOpenInCopy = (db: Queryable, restoration: number, notifications: readonly string[]): Promise<OpenDelivery[]> =>
   queryRows(

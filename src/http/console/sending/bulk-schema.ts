@@ -48,7 +48,7 @@ export const batchDetail = Type.Object({
   /** The data of its lines were deleted. */
   erased: Type.Boolean(),
   base,
-  /** Of the columns and the message. */
+  /** A hash of the mapped columns and the message, as they were checked. */
   revision: text,
   columns: list(
     Type.Object({
