@@ -52,8 +52,9 @@ export function monthsBetween(first: Date, last: Date): IdMonths {
   }
 }
 
-/** For the name of a statement, of which PostgreSQL reads 63 characters: the first and the last of the months. */
-export const rangeName = ({ low, name }: IdMonths): string => `${low.slice(0, 13)} ${name}`
+/** The name of a statement with these months in its text: with the first and the last of them, since PostgreSQL reads 63 characters. */
+export const nameWithin = (months: IdMonths | null, name: string): string =>
+  months === null ? name : `${name} ${months.low.slice(0, 13)} ${months.name}`
 
 /** The condition of a column with the notification's id; null: none. */
 export const withinMonths = (months: IdMonths | null, column: string): string =>

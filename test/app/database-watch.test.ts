@@ -354,8 +354,8 @@ test('until a node has looked, and while a copy is being held, nothing of what w
     await found(db => findExpiredLeases(db, limit)),
     await found(db => takeUnknown(db, { channel: 'email', mode: 'live', carrier: 'x', limit, holdMs: 1_000 })),
     await found(db => takeOrphaned(db, [], { limit, holdMs: 1_000 })),
-    await found(db => findStranded(db, [], 0, limit)),
-    await found(async db => (await lockDueSteps(db, limit)).notifications.map(notification => ({ notification }))),
+    await found(db => findStranded(db, [], 0, { limit })),
+    await found(async db => (await lockDueSteps(db, { limit })).notifications.map(notification => ({ notification }))),
   ]
   expect(await looks()).toEqual([[dead], [unknown], [unknown], [stranded], [steps]])
   await restart()

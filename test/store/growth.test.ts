@@ -2,11 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
 import { lowestId } from '../../src/domain/id.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
-import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../../src/store/delivery/claims.js'
+import {
+  type ClaimQuestion,
+  claimDeliveries,
+  claimFailovers,
+  findExpiredLeases,
+  lastServed,
+} from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
+import { lockDueSteps } from '../../src/store/delivery/due-steps.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { listQueue } from '../../src/store/delivery/queue.js'
-import { monthOfId, monthsOfIds } from '../../src/store/months.js'
+import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
+import { type IdMonths, monthOfId, monthsOfIds } from '../../src/store/months.js'
 import { type Settlement, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
@@ -59,26 +67,37 @@ const question = (more: Partial<ClaimQuestion> = {}): ClaimQuestion => ({
 
 /** The months of which a plan has partitions. */
 const monthsIn = (plan: string): string[] =>
-  [...new Set([...plan.matchAll(/(?:delivery|notification|attachment)_(\d{4}_\d\d)/g)].map(([, month]) => month!))].sort()
+  [...new Set([...plan.matchAll(/(?:delivery|notification|attachment|event)_(\d{4}_\d\d)/g)].map(([, month]) => month!))].sort()
 /** The least id of a month, or of one after it. */
 const startOf = (month: string, later: number): string =>
   lowestId(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + later))
 const nameOf = (at: Date): string => `${at.getUTCFullYear()}_${String(at.getUTCMonth() + 1).padStart(2, '0')}`
 
-test('claims look at the months from the oldest with an unfinished delivery to the current one, and at no others', async () => {
+/** What a worker looks for all the time. */
+const looks: Readonly<Record<string, (months: IdMonths | null) => Promise<unknown>>> = {
+  'due deliveries': months => claimDeliveries(pool, question({ months })),
+  'deliveries that other carriers failed to take': months => claimFailovers(pool, question({ months })),
+  'expired leases': months => findExpiredLeases(pool, 5, months),
+  'unknown outcomes': months => takeUnknown(pool, { ...question({ months }), holdMs: 1_000 }),
+  'unknown outcomes of carriers that are gone': months => takeOrphaned(pool, [], { limit: 5, months, holdMs: 1_000 }),
+  'deliveries bound to carriers that are gone': months => findStranded(pool, [], 0, { limit: 5, months }),
+  'steps whose wait is over': months => lockDueSteps(pool, { limit: 1, months }),
+}
+
+test('workers look at the months from the oldest with an unfinished delivery to the current one, and at no others', async () => {
   for (let months = 0; months < MONTHS; months++) await store(accounts[0]!, 'done', monthAgo(months))
   // A day more on both sides: at the turn of a month they are two.
   const [yesterday, tomorrow] = [Date.now() - DAY_MS, Date.now() + DAY_MS].map(at => nameOf(new Date(at)))
   const nothingOpen = await readOpenMonths(pool)
   expect([nothingOpen.low, nothingOpen.high]).toEqual([startOf(yesterday!, 0), startOf(tomorrow!, 1)])
-  await store(accounts[0]!, 'waiting', monthAgo(2))
+  for (let n = 0; n < 3; n++) await store(accounts[0]!, 'waiting', monthAgo(2))
   const months = await readOpenMonths(pool)
   expect([months.low, months.high]).toEqual([startOf(nameOf(monthAgo(2)), 0), startOf(tomorrow!, 1)])
-  for (const claim of [claimDeliveries, claimFailovers]) {
-    const all = await readPlans(pool, async () => void (await claim(pool, question())))
-    expect(monthsIn(all[0]!.plan).length).toBeGreaterThanOrEqual(MONTHS)
-    const open = await readPlans(pool, async () => void (await claim(pool, question({ months }))))
-    expect([monthsIn(open[0]!.plan)[0], monthsIn(open[0]!.plan).at(-1)]).toEqual([nameOf(monthAgo(2)), tomorrow])
+  for (const [what, look] of Object.entries(looks)) {
+    const all = await readPlans(pool, async () => void (await look(null)))
+    const open = await readPlans(pool, async () => void (await look(months)))
+    for (const { plan } of all) expect(monthsIn(plan).length, what).toBeGreaterThanOrEqual(MONTHS)
+    for (const { plan } of open) expect([monthsIn(plan)[0], monthsIn(plan).at(-1)], what).toEqual([nameOf(monthAgo(2)), tomorrow])
   }
 })
 
@@ -101,7 +120,7 @@ test('the list of waiting steps reads these alone, not the finished deliveries b
   const steps = { state: 'waiting', channel: null, mode: null, account: null, limit: 50 } as const
   const plans = await readPlans(pool, async () => void (await listQueue(pool, steps)), ['enable_seqscan = off'], true)
   expect(plans[0]!.plan).not.toContain('Rows Removed by Filter')
-  expect((await listQueue(pool, steps)).map(({ state }) => state)).toEqual(['waiting'])
+  expect((await listQueue(pool, steps)).map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting'])
 })
 
 test('a claim reads no restoration that is over', async () => {

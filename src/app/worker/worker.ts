@@ -174,7 +174,17 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     archives: config.checkpoints.exports.flatMap(target => (target.kind === 'file' ? [target.path] : [])),
   })
   await watch.look()
-  const running = startLanes({ pool, leases, clock: directory.clock, wakes, recorder, lanes, timing, onError })
+  const running = startLanes({
+    pool,
+    leases,
+    clock: directory.clock,
+    wakes,
+    recorder,
+    openMonths: () => openMonths,
+    lanes,
+    timing,
+    onError,
+  })
   const listener = listenDue(servers, { queues: wakes, webhooks: deliverer })
   const evidence = await openEvidenceLog({
     config,

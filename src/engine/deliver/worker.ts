@@ -6,6 +6,7 @@ import { type Queue, queueOf } from '../../domain/queue.js'
 import type { Wakes } from '../../runtime/wake.js'
 import { renewLeases } from '../../store/delivery/claims.js'
 import { readLaneHolds } from '../../store/delivery/holds.js'
+import type { IdMonths } from '../../store/months.js'
 import type { Pool } from '../../store/postgres.js'
 import { promoteDueSteps } from '../record/record.js'
 import { createRecorder } from '../record/recorder.js'
@@ -22,6 +23,8 @@ export interface LaneWorkerParts {
   /** Notified of the queues that have something to send. */
   wakes: Wakes<Queue>
   recorder: Recorder
+  /** The months of the notifications that may have work; null, and without it: all. */
+  openMonths?: () => IdMonths | null
   /** One list per channel and mode, the preferred carrier first. */
   lanes: Lane<unknown>[][]
   timing?: Partial<EngineTiming>
@@ -29,7 +32,17 @@ export interface LaneWorkerParts {
 }
 
 /** Starts the loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
-export function startLanes({ pool, leases = pool, clock, wakes, recorder, lanes, onError, ...options }: LaneWorkerParts): {
+export function startLanes({
+  pool,
+  leases = pool,
+  clock,
+  wakes,
+  recorder,
+  openMonths = () => null,
+  lanes,
+  onError,
+  ...options
+}: LaneWorkerParts): {
   stop(): Promise<void>
 } {
   const timing: EngineTiming = { ...engineTiming, ...options.timing }
@@ -46,15 +59,15 @@ export function startLanes({ pool, leases = pool, clock, wakes, recorder, lanes,
   const { record } = recorder
   // It looks again soon, so it waits for nothing: one delivery that a frozen node holds must not delay all others.
   const reaped = createRecorder(leases, clock, wakes, undefined, { ...timing, unavailableMs: 0 })
-  const reaper = { pool: leases, clock, record: reaped.record }
+  const reaper = { pool: leases, clock, record: reaped.record, openMonths }
   const loops = [
     ...lanes.map(group => runGroup(group, { wakes, onError }, timing, stop.signal)),
     ...lanes.filter(group => group.length > 1).map(group => every(pollMs, 'claim of failovers', () => failOver(group))),
     every(pollMs, 'holds', () => noteHolds(pool, all)),
     every(pollMs, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
     every(reapMs, 'expired leases', () => reapLeases(reaper, all, timing.orphanMs)),
-    every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wakes, stop.signal)),
-    resolveUnknown({ pool, clock, record, timing, onError }, all, stop.signal),
+    every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wakes, stop.signal, { months: openMonths() })),
+    resolveUnknown({ pool, clock, record, openMonths, timing, onError }, all, stop.signal),
   ]
   const renewal = startRenewal(leases, all, timing.leaseMs, onError)
   return {

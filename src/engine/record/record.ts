@@ -13,6 +13,7 @@ import { lockDueSteps } from '../../store/delivery/due-steps.js'
 import { lockNotifications, readLocked } from '../../store/delivery/locked-deliveries.js'
 import { writeRecords } from '../../store/delivery/records.js'
 import { findStatingEvents } from '../../store/evidence/sent-content.js'
+import type { IdMonths } from '../../store/months.js'
 import { groupTransaction, isItemFault, type Pool, type Queryable } from '../../store/postgres.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { attemptKey, ChangeGroup } from './change-group.js'
@@ -78,14 +79,14 @@ export async function promoteDueSteps(
   clock: Clock,
   wake: QueueListener,
   signal: AbortSignal,
-  limit = BATCH,
+  { limit = BATCH, months = null }: { limit?: number; months?: IdMonths | null } = {},
 ): Promise<void> {
   let after: string | undefined
   for (let more = true; more && !signal.aborted; ) {
     let notifications: string[] = []
     try {
       const { next, released, events } = await groupTransaction(pool, async db => {
-        const due = await lockDueSteps(db, limit, after)
+        const due = await lockDueSteps(db, { limit, after, months })
         notifications = due.notifications
         return { ...due, ...(await applyChanges(db, clock, [], new Set(notifications))) }
       })

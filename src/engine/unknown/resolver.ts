@@ -10,6 +10,7 @@ import {
   takeUnknown,
   type UnknownOutcome,
 } from '../../store/delivery/unknown-outcomes.js'
+import type { IdMonths } from '../../store/months.js'
 import type { Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'
 import type { EngineTiming } from '../timing.js'
@@ -19,6 +20,7 @@ export interface ResolverParts {
   pool: Pool
   clock: Clock
   record: Recorder['record']
+  openMonths: () => IdMonths | null
   timing: Pick<EngineTiming, 'pollMs' | 'holdMs' | 'orphanMs'>
   onError(error: unknown, what: string): void
 }
@@ -53,7 +55,14 @@ async function repeat({ timing, onError }: ResolverParts, signal: AbortSignal, r
 async function resolveOfLane(parts: ResolverParts, lane: Lane<unknown>, signal: AbortSignal): Promise<boolean> {
   const { channel, mode, identity, settleMs } = lane
   const { holdMs } = parts.timing
-  const due = await takeUnknown(parts.pool, { channel, mode, carrier: identity, limit: PARALLEL, holdMs })
+  const due = await takeUnknown(parts.pool, {
+    channel,
+    mode,
+    carrier: identity,
+    limit: PARALLEL,
+    holdMs,
+    months: parts.openMonths(),
+  })
   await Promise.all(
     // A question that was aborted because this worker stops is asked again at once by the next worker.
     due.map(outcome => follow(parts, outcome, () => (signal.aborted ? 0 : settleMs), lane.resolve(outcome, signal))),
@@ -81,11 +90,12 @@ async function follow(
 /** A queued delivery that is bound to a carrier that is gone gets an unknown outcome again, so that the sender and an operator hear of it. */
 async function resolveOrphans(parts: ResolverParts, known: readonly string[]): Promise<boolean> {
   const { holdMs, orphanMs } = parts.timing
-  const stranded = await findStranded(parts.pool, known, orphanMs, PARALLEL)
+  const bounds = { limit: PARALLEL, months: parts.openMonths() }
+  const stranded = await findStranded(parts.pool, known, orphanMs, bounds)
   await Promise.all(
     stranded.map(delivery => parts.record({ ...resolutionOf(parts, delivery, 'uncertain', GONE), state: 'queued', delayMs: 0 })),
   )
-  const due = await takeOrphaned(parts.pool, known, { limit: PARALLEL, holdMs })
+  const due = await takeOrphaned(parts.pool, known, { ...bounds, holdMs })
   await Promise.all(due.map(orphan => follow(parts, orphan, () => orphanMs, resolveOrphan(parts, orphan))))
   return stranded.length === PARALLEL || due.length === PARALLEL
 }

@@ -2,6 +2,7 @@ import { unknownClassOf } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import type { AttemptOutcome, Recorder } from '../../domain/delivery/change.js'
 import { type ExpiredLease, findExpiredLeases } from '../../store/delivery/claims.js'
+import type { IdMonths } from '../../store/months.js'
 import { isLocked, type Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'
 import { INTERRUPTED } from '../unknown/resolve.js'
@@ -11,6 +12,7 @@ export interface ReaperParts {
   clock: Clock
   /** Does not wait for what another transaction holds. */
   record: Recorder['record']
+  openMonths: () => IdMonths | null
 }
 
 const BATCH = 500
@@ -20,7 +22,7 @@ const MAX_PASSES = 20
 /** Takes up the deliveries that dead workers held. Whether they were sent is unknown: the class of the provider decides. */
 export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknown>[], orphanMs: number): Promise<void> {
   for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const expired = await findExpiredLeases(parts.pool, BATCH)
+    const expired = await findExpiredLeases(parts.pool, BATCH, parts.openMonths())
     const now = new Date(parts.clock())
     const recorded = await Promise.allSettled(expired.map(lease => parts.record(afterDeath(lease, lanes, orphanMs, now))))
     const failed = recorded.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)

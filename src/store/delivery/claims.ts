@@ -3,7 +3,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { type IdMonths, rangeName, withinMonths } from '../months.js'
+import { type IdMonths, nameWithin, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValue, run } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
 import { heldBy, isHeld, UNSURE } from './holds.js'
@@ -170,7 +170,7 @@ export async function findFront(
 ): Promise<Date> {
   const queued = `${queuedFor('$3', months)} and due_at >= $4::timestamptz`
   const front = await queryValue<Date>(db, {
-    name: months === null ? 'find-front' : `find-front ${rangeName(months)}`,
+    name: nameWithin(months, 'find-front'),
     text: `
       with recursive senders as (
         (select account_id from delivery where ${queued} order by account_id limit 1)
@@ -236,7 +236,7 @@ function claim(
   const { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false, months = null } = question
   return queryRows(db, {
     // The months are constants of the text, so they are part of the name: a new month means one more plan on each connection.
-    name: months === null ? name : `${name} ${rangeName(months)}`,
+    name: nameWithin(months, name),
     // A claim of many must not bring many large contents into memory at once. The reference is the text of domain/delivery/reference.ts.
     text: `
       with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (
@@ -310,12 +310,13 @@ export interface ExpiredLease
  * Deliveries of workers that are gone: nobody renewed the lease. None while the database may be an older copy. Deliveries that another
  * transaction holds are left out: they would fill every batch.
  */
-export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
+export const findExpiredLeases = (db: Queryable, limit: number, months: IdMonths | null = null): Promise<ExpiredLease[]> =>
   queryRows(db, {
-    name: 'find-expired-leases',
+    name: nameWithin(months, 'find-expired-leases'),
     text: `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
              unknown_count as "unknownCount"
            from delivery where state = 'sending' and lease_until < now() and not exists (${UNSURE})
+             and ${withinMonths(months, 'notification_id')}
            order by lease_until limit $1 for no key update skip locked`,
     values: [limit],
   })

@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import { type DeliveryState, type DeliveryStatus, isUnknown } from '../../domain/delivery/status.js'
 import type { Scope } from '../../domain/scope.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/send/sequence.js'
-import { type IdMonths, monthOfId, rangeName, withinMonths } from '../months.js'
+import { type IdMonths, monthOfId, nameWithin, withinMonths } from '../months.js'
 import { matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 
 export interface StatusQuestion {
@@ -50,7 +50,7 @@ export async function addUnknownSince<Status extends FoundStatus>(
 
 const readUnknownSince = (db: Queryable, statuses: readonly FoundStatus[], months: IdMonths | null): Promise<(Date | null)[]> =>
   queryValues(db, {
-    name: months === null ? 'read-unknown-since' : `read-unknown-since ${rangeName(months)}`,
+    name: nameWithin(months, 'read-unknown-since'),
     text: `select ${unknownAt(months)} from unnest($1::uuid[], $2::text[]) with ordinality as d(notification_id, channel, place) order by place`,
     values: [statuses.map(({ notification }) => notification), statuses.map(({ channel }) => channel)],
   })

@@ -6,7 +6,7 @@ import { HIGHEST_ID, lowestId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import type { AnnouncedFact } from '../../domain/webhook.js'
 import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
-import { monthsOfIds, rangeName, withinMonths } from '../months.js'
+import { monthsOfIds, nameWithin, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
 export interface Search {
@@ -184,7 +184,7 @@ export async function readNotifications(
   if (ids.length === 0) return []
   const months = monthsOfIds(ids)
   const rows = await queryRows<FoundRow>(db, {
-    name: months === null ? 'read-notifications' : `read-notifications ${rangeName(months)}`,
+    name: nameWithin(months, 'read-notifications'),
     // A look-up for each id, which "limit" and "offset" make of it: joined, the tables would be compared row by row over the months of the page.
     text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}
      from unnest($1::uuid[]) as page(id)

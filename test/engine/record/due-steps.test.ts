@@ -65,7 +65,7 @@ const statesOf = async (channel: string): Promise<object[]> =>
   (await database.pool.query('select state, count(*)::int from delivery where channel = $1 group by 1', [channel])).rows
 
 const promote = (batch: number, signal = new AbortController().signal) =>
-  promoteDueSteps(database.pool, Date.now, { notify() {} }, signal, batch)
+  promoteDueSteps(database.pool, Date.now, { notify() {} }, signal, { limit: batch })
 
 test('every step whose wait is over is decided on before the next rest, by several nodes together, each once', async () => {
   await acceptDue(25)
@@ -95,20 +95,20 @@ test('a step that only a failure releases has no date to be late by', async () =
     oldestSeconds: 0,
   })
   expect(findOverdue(depths)).toEqual([])
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test('one node alone needs no second call, however many batches there are', async () => {
   await acceptDue(25)
   await promote(7)
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test('a node passes over the steps that another one is deciding on', async () => {
   await acceptDue(6)
   await transaction(database.pool, async db => {
-    const first = new Set((await lockDueSteps(db, 6)).notifications)
-    const second = (await lockDueSteps(database.pool, 100)).notifications
+    const first = new Set((await lockDueSteps(db, { limit: 6 })).notifications)
+    const second = (await lockDueSteps(database.pool, { limit: 100 })).notifications
     expect(second.filter(id => first.has(id))).toEqual([])
     expect(new Set([...first, ...second]).size).toBe(6)
   })
@@ -117,32 +117,32 @@ test('a node passes over the steps that another one is deciding on', async () =>
 
 test('steps that are not due by this node’s clock are not asked for again and again', async () => {
   await acceptDue(3)
-  await promoteDueSteps(database.pool, () => Date.now() - 60_000, { notify() {} }, new AbortController().signal, 3)
+  await promoteDueSteps(database.pool, () => Date.now() - 60_000, { notify() {} }, new AbortController().signal, { limit: 3 })
   await promote(10)
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test('steps of single sends are decided on before those of a batch, which were due earlier', async () => {
   const lines = await acceptSteps(8, 'batch')
   const singles = await acceptSteps(3, 'single')
-  const { notifications } = await lockDueSteps(database.pool, 5)
+  const { notifications } = await lockDueSteps(database.pool, { limit: 5 })
   expect(new Set(notifications.slice(0, 3))).toEqual(new Set(singles))
   expect(notifications.slice(3).every(id => lines.includes(id))).toBe(true)
   expect(notifications).toHaveLength(5)
   await promote(5)
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test.each(['single', 'batch'] as const)('an account with many due steps delays only itself: %s', async kind => {
   const many = await acceptSteps(12, kind)
   await database.pool.query("update delivery set due_at = due_at - interval '1 hour' where notification_id = any($1)", [many])
   const few = await acceptSteps(2, kind)
-  const { notifications } = await lockDueSteps(database.pool, 6)
+  const { notifications } = await lockDueSteps(database.pool, { limit: 6 })
   expect(notifications.filter(id => few.includes(id))).toHaveLength(2)
   // What one account leaves of its share goes to the others.
   expect(new Set(notifications.filter(id => many.includes(id))).size).toBe(4)
   await promote(6)
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test('accounts that were not looked at come next', async () => {
@@ -150,7 +150,7 @@ test('accounts that were not looked at come next', async () => {
   const served = new Set<number>()
   let after: string | undefined
   for (let call = 0; call < senders.length; call++) {
-    const { notifications, next } = await lockDueSteps(database.pool, 1, after)
+    const { notifications, next } = await lockDueSteps(database.pool, { limit: 1, after: after })
     served.add(senders.findIndex(ids => ids.includes(notifications[0]!)))
     after = next
   }
@@ -168,12 +168,12 @@ test('a step that cannot be written keeps none of the others waiting, and is tol
     create trigger refuse_event before insert on event for each row when (new.notification_id = '${bad}') execute function refuse_event()`)
   try {
     await expect(promote(100)).rejects.toMatchObject({ code: '23514' })
-    expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([bad])
+    expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([bad])
   } finally {
     await database.asOwner('drop trigger refuse_event on event; drop function refuse_event')
   }
   await promote(100)
-  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+  expect((await lockDueSteps(database.pool, { limit: 100 })).notifications).toEqual([])
 })
 
 test('the steps of a long backlog, and those whose time has not come, are not read', async () => {
@@ -192,7 +192,7 @@ test('the steps of a long backlog, and those whose time has not come, are not re
   const limit = 50
   const plans = await readPlans(
     database.pool,
-    async () => void (await lockDueSteps(database.pool, limit)),
+    async () => void (await lockDueSteps(database.pool, { limit })),
     ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off'],
     true,
   )
