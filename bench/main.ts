@@ -1,15 +1,14 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { benchAccept } from './accept.js'
-import { benchChannels, benchedChannels } from './channels.js'
-import { benchConsole } from './console.js'
-import { benchDelivery } from './delivery.js'
-import { benchEvidence } from './evidence.js'
-import { benchGrowth } from './growth.js'
-import { benchLookup } from './lookup.js'
+import { benchAccept } from './accept/accept.js'
+import { benchLookup } from './accept/lookup.js'
+import { benchChannels, benchedChannels } from './channels/channels.js'
+import { benchConsole } from './console/console.js'
+import { benchDelivery } from './delivery/delivery.js'
+import { benchEvidence } from './evidence/evidence.js'
+import { benchGrowth } from './growth/growth.js'
 import { benchPages } from './pages.js'
-import { benchWebhooks } from './webhooks.js'
+import { benchWebhooks } from './webhooks/webhooks.js'
 
-/** npm run bench -- <name> [options] */
 const whole =
   (least: number) =>
   (text: string): number => {
@@ -17,6 +16,7 @@ const whole =
     return Number(text)
   }
 
+/** npm run bench -- <name> [options] */
 const program = new Command('bench').description('benchmarks; each prints one table')
 program
   .command('accept')

@@ -1,4 +1,5 @@
 import { refuse } from '../src/domain/errors.js'
+import { HOUR_MS } from '../src/domain/units.js'
 import { seeded } from './random.js'
 
 export interface Faults {
@@ -39,7 +40,7 @@ const FIELDS: readonly (FaultField | (Omit<FaultField, 'help'> & { help: null })
     about: 'reports',
     label: 'Atraso dos avisos, em milissegundos',
     help: 'Espera antes de mandar o que volta ao remetente.',
-    ...number(3_600_000),
+    ...number(HOUR_MS),
   },
   {
     name: 'seed',

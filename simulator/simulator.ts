@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../src/domain/clock.js'
+import { MIB } from '../src/domain/units.js'
 import { Callbacks } from './callbacks.js'
 import { type ChannelDeclaration, openChannels } from './channel.js'
 import { openHttp } from './http/server.js'
@@ -28,7 +29,6 @@ export interface Simulator {
   close(): Promise<void>
 }
 
-const MIB = 1_048_576
 /** The largest send that the gateway accepts fits, in base64. */
 const MAX_MESSAGE_BYTES = 48 * MIB
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../src/domain/clock.js'
+import { MIB } from '../src/domain/units.js'
 import { urlBelow } from './addresses.js'
 import { type HttpRequest, sendRequest } from './http-client.js'
 import { addReport, type Message, newStamp, type Report, settleReport } from './message.js'
@@ -32,7 +33,7 @@ const PHONE_BROWSER = {
   'sec-fetch-user': '?1',
 }
 
-const MAX_BODY = 1_048_576
+const MAX_BODY = MIB
 const MAX_REDIRECTS = 5
 const MAX_RUNNING = 8
 const MAX_SITES = 16

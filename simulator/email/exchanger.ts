@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
+import { MIB } from '../../src/domain/units.js'
 import { listen } from '../addresses.js'
 import { AttemptCounter } from '../bounded-map.js'
 import type { FaultSwitch } from '../faults.js'
@@ -37,7 +38,7 @@ class Reply extends Error {
 type Answer = { kind: 'accepted'; text: string } | { kind: 'reset' } | { kind: 'none' }
 
 /** All contents that are being received together. Beyond this, a sender is asked to retry (451). */
-const MAX_RECEIVING = 256 * 1_048_576
+const MAX_RECEIVING = 256 * MIB
 
 const unavailable = (): Reply => new Reply(421, 'Servidor fora do ar, tente mais tarde')
 

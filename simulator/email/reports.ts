@@ -1,4 +1,5 @@
 import { addressParser } from 'postal-mime'
+import { DAY_MS } from '../../src/domain/units.js'
 import type { Stamp } from '../message.js'
 import { FATE_DOMAIN } from './fates.js'
 import { findHeader, type Mail, receiptAddress } from './mail.js'
@@ -13,7 +14,7 @@ export interface Mailing {
 
 const RELAY = `relay.${FATE_DOMAIN}`
 const EXCHANGER = `mx.${FATE_DOMAIN}`
-const RETRY_FOR_MS = 5 * 86_400_000
+const RETRY_FOR_MS = 5 * DAY_MS
 
 export interface DeliveryFacts {
   action: 'delivered' | 'failed' | 'delayed'

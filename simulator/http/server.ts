@@ -3,6 +3,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { Refusal } from '../../src/domain/errors.js'
 import { html } from '../../src/domain/text/html.js'
 import { parseUntrustedJson } from '../../src/domain/text/json.js'
+import { MIB } from '../../src/domain/units.js'
 import { isLoopback } from '../addresses.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type ApiParts, addApi } from './api.js'
@@ -14,7 +15,7 @@ export interface HttpParts extends ApiParts, ReportRouteParts {
   port: number
 }
 
-const BODY_LIMIT = 1_048_576
+const BODY_LIMIT = MIB
 
 export async function openHttp(parts: HttpParts): Promise<{ url: string; close(): Promise<void> }> {
   const app = fastify({

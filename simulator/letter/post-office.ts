@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { checkDigit } from '../../src/domain/delivery/tracking-code.js'
 import { newId } from '../../src/domain/id.js'
+import { HOUR_MS } from '../../src/domain/units.js'
 import { BoundedMap } from '../bounded-map.js'
 import { isGatewayKey } from '../gateway-key.js'
 import { SimulatorError } from '../simulator-error.js'
@@ -9,7 +10,7 @@ import { DELIVERY, findFate, type PostEvent } from './fates.js'
 import type { Letter, TrackingEntry } from './letter.js'
 
 const USER = 'simulador'
-const TOKEN_MS = 3_600_000
+const TOKEN_MS = HOUR_MS
 const MAX_OBJECTS = 50
 const MAX_TRACKED = 20_000
 const ROOT = '/simulator/carriers/correios'
@@ -102,4 +103,4 @@ const toEntry = ({ code, type, text }: PostEvent, at: number): TrackingEntry => 
 })
 
 /** The post writes the time of Brasília without a zone. */
-const brazilian = (at: number): string => new Date(at - 3 * 3_600_000).toISOString().slice(0, 19)
+const brazilian = (at: number): string => new Date(at - 3 * HOUR_MS).toISOString().slice(0, 19)

@@ -7,6 +7,7 @@ import { Refusal } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { newId } from '../../src/domain/id.js'
 import { brazilianIso } from '../../src/domain/text/dates.js'
+import { MIB } from '../../src/domain/units.js'
 import { AttemptCounter, BoundedMap } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
@@ -20,7 +21,7 @@ import { type Letter, type LetterOrder, readOrder } from './letter.js'
 import type { PostOffice } from './post-office.js'
 
 const ROOT = '/simulator/carriers/grafica'
-const MAX_BODY = 64 * 1_048_576
+const MAX_BODY = 64 * MIB
 /** Orders that are remembered, so that a repeated order is recognised. */
 const MAX_KNOWN = 100_000
 const MAX_TIMERS = 20_000

@@ -6,7 +6,7 @@ import { findKeyUse, findWritten, insertAcceptances } from '../store/notificatio
 import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { isStandbyLost } from '../store/standby.js'
 
-/** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
+/** Group commit: measured with bench/accept/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, retryForMs: 5_000 }
 
 export const acceptStore = (pool: Pool): AcceptStore => ({

@@ -152,7 +152,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     dataFolder,
     files: setting<ObjectStoreSetting | null>('FILES_URL', null, OBJECT_STORE_EXPECTED, readObjectStore),
     // The disk of another server's database is not ours to see.
-    minFreeBytes: whole('DISK_FREE_MIB', databaseUrl === null ? 512 : 0, 0, 1_048_576) * MIB,
+    minFreeBytes: whole('DISK_FREE_MIB', databaseUrl === null ? 512 : 0, 0, MIB) * MIB,
     masterKey: setting<Buffer | null>(
       'CARTEIRO_MASTER_KEY',
       null,

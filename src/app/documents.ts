@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.js'
 import type { Verification } from '../domain/evidence/verification-code.js'
+import { MIB } from '../domain/units.js'
 import { type CertifiedSigner, createDocuments, type EmbeddedFile } from '../evidence/documents/documents.js'
 import type { ShownContent } from '../evidence/documents/report.js'
 import { readLogProof } from '../evidence/log-proof.js'
@@ -21,7 +22,7 @@ const THREADS = 1
 const MAX_WAITING = 32
 const LIMIT_MS = 20_000
 /** The largest message that documents show as it left. The bytes of a larger message are not read. */
-const MAX_SHOWN = 8 * 1_048_576
+const MAX_SHOWN = 8 * MIB
 
 /** The documents about notifications, as the api serves them. */
 export function openDocuments({ pool, clock, openSigner, verificationOf, makeBundle }: DocumentsContext) {

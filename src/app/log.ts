@@ -4,7 +4,7 @@ export type Log = pino.Logger
 
 /**
  * Structured log on standard error; standard output belongs to the banner and to command results. Lines are gathered and
- * written together: a write per line would cost more than the request it tells of.
+ * written together: a write per line would cost more than the request itself.
  */
 export function openLog(
   level: string,

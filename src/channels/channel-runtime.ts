@@ -89,7 +89,7 @@ export interface DeliveryContext<Config extends ChannelConfig = ChannelConfig> e
   /** Deletes the blobs among these that nothing uses any more. */
   dropBlobs(hashes: readonly string[]): Promise<unknown>
   onError(error: unknown, what: string): void
-  /** Told of things that an operator should read. */
+  /** Logs a warning that an operator should read. */
   warn(details: object, message: string): void
   /** Replaces parts of the channel in tests and benchmarks. */
   readonly options: object

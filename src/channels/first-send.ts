@@ -1,7 +1,8 @@
 import { brazilianDate } from '../domain/text/dates.js'
+import { DAY_MS } from '../domain/units.js'
 import { channelModules, loadContracts } from './registry.js'
 
-const NOTICE_MS = 30 * 86_400_000
+const NOTICE_MS = 30 * DAY_MS
 
 /**
  * A send by every channel that the demo account can make at once: its templates, and recipients of the simulator. All of them speak of

@@ -3,7 +3,7 @@ export interface ServerMark {
   server: string
   /** The database's number on its server. */
   database: number
-  /** Begins anew with a promotion or a recovery; 0: the service does not tell. */
+  /** Begins again with a promotion or a recovery; 0: the service does not tell. */
   timeline: number
 }
 

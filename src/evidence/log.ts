@@ -13,7 +13,7 @@ export interface LogParts {
   pool: Pool
   key: LogKey
   pageSize?: number
-  /** Between two checkpoints while events keep coming. With the second between two looks, an event waits for less than 5 s. */
+  /** Between two checkpoints while events keep coming. With the second between two polls, an event waits for less than 5 s. */
   checkpointEveryMs?: number
 }
 
@@ -43,7 +43,7 @@ export async function extendLog(parts: LogParts, signal?: AbortSignal): Promise<
       if (outcome === 'foreign events') throw new ForeignEvents()
       more = outcome === 'more'
     } catch (error) {
-      // The reader began anew, and the log has some of the events.
+      // The reader began again, and the log has some of the events.
       if (passOver || !isUniqueViolation(error)) throw error
       passOver = true
     }
@@ -74,7 +74,7 @@ async function extendByPage(db: Queryable, parts: LogParts, passOver: boolean): 
   if (head === null) return 'done'
   const server = head.currentServer
   if (head.hasForeignEvents) {
-    // Until they are gone, new events get ids below the position: the reader begins anew then.
+    // Until they are gone, new events get ids below the position: the reader begins again then.
     if (head.position !== null) await moveLogHead(db, { ...head, position: null, server })
     return 'foreign events'
   }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Callback, CarrierEvent } from '../channels/provider.js'
 import type { CarrierSource } from '../domain/delivery/carrier-source.js'
 import { Refusal } from '../domain/errors.js'
+import { MIB } from '../domain/units.js'
 import type { ReadBody } from './body.js'
 
 /** The reader of the callbacks of real or of simulated carriers; each kind is signed with its own secret. */
@@ -22,7 +23,7 @@ export interface CallbackOptions {
 }
 
 /** Some carriers gather reports into bodies of up to 3 MB. */
-const BODY_LIMIT = 4 * 1_048_576
+const BODY_LIMIT = 4 * MIB
 
 /** /callbacks/…: reports of carriers over HTTP. Each reader verifies that its request comes from the carrier. */
 export function addCallbacks(app: FastifyInstance, { served, publicUrl, take }: CallbackOptions, readBody: ReadBody): void {

@@ -4,6 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
+import { MIB } from '../domain/units.js'
 import type { AllowedSendOptions } from '../engine/accept/allowed-send.js'
 import type { Pool } from '../store/postgres.js'
 import { arrivalMs, watchArrivals } from './arrivals.js'
@@ -91,7 +92,7 @@ type SharedWithConsole =
   | keyof ServerOptions['webhooks']
 
 /** For all routes except the send. */
-const BODY_LIMIT = 1_048_576
+const BODY_LIMIT = MIB
 const LINGER_MS = 10_000
 /** For a sender whose body is not read: it must look at the answer while it writes. */
 const UNREAD_LINGER_MS = 1_000

@@ -1,4 +1,4 @@
-/** Calls the listener once the process that forked this one is gone, also where it went before anybody listened: that event does not come again. */
+/** Calls the listener when the parent process ends, or at once if it has ended already: 'disconnect' is emitted only once. */
 export function whenParentIsGone(listener: () => void): void {
   process.once('disconnect', listener)
   if (process.connected === false) listener()

@@ -1,13 +1,13 @@
-/** The number of claimed entries after which the front is looked for again: they stay in the index of the queue for a while. */
+/** The number of claimed entries after which the front is searched for again: they stay in the index of the queue for a while. */
 const CLAIMED_BETWEEN = 500
 const WHOLE_EVERY_MS = 30_000
 
 export interface QueueFrontOptions {
-  /** Looks for the front from a time on; null: from the beginning. */
+  /** Searches for the front from a time on; null: from the beginning. */
   find(from: Date | null): Promise<Date>
-  /** How often a look from the beginning was asked for. */
+  /** How many searches from the beginning were requested. */
   asked?(): number
-  /** A look from the beginning failed, perhaps because it takes too long. Claims go on from the front that is known. */
+  /** A search from the beginning failed, perhaps by a time-out. Claims continue from the known front. */
   onError(error: unknown): void
   /** Replaces the clock, in tests. */
   now?(): number
@@ -17,7 +17,7 @@ export interface QueueFrontOptions {
  * Remembers where a queue begins, so that claims begin there too. What was claimed stays in the index of the queue until the last
  * transaction that could still see it there has ended. Beside a dump of an hour, a claim from the beginning reads an hour of it. Some
  * entries come in before the front all the same: those of a hold that was lifted, or of a slow transaction. So every now and then, and
- * whenever it is asked for, the front is looked for from the beginning.
+ * whenever it is requested, the front is searched for from the beginning.
  */
 export class QueueFront {
   readonly #options: QueueFrontOptions

@@ -106,7 +106,7 @@ class Thread<Question, Answer> {
     try {
       this.#open()
     } catch {
-      // The machine has no thread for us. The next question tells its caller.
+      // The system cannot start a thread now. The next question tries again and reports the error to its caller.
     }
   }
 

@@ -16,7 +16,7 @@ export class Wake {
   }
 
   /**
-   * `since`: a notification after that moment ends the wait at once. Without it, one that came during the look for work is lost.
+   * `since`: a notification after that moment ends the wait at once. Without it, one that came during the search for work is lost.
    * `sooner`: ends the wait as well.
    */
   wait(timeoutMs: number, since = this.#notified, sooner?: Promise<void>): Promise<void> {

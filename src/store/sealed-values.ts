@@ -13,7 +13,7 @@ export interface SealedValues {
 /** null: it is sealed with the new key already. */
 export type Reseal = (sealed: Buffer, context: string) => Buffer | null
 
-/** Seals all values of a column anew, in the transaction of the caller. Returns how many. */
+/** Seals all values of a column again, in the transaction of the caller. Returns how many. */
 export async function resealValues(
   db: Queryable,
   { table, column, id, contextOf }: SealedValues,

@@ -6,7 +6,7 @@ type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, re
 /** pg-pool's words for a wait for one of its own connections. */
 export const ALL_IN_USE = 'timeout exceeded when trying to connect'
 
-/** How many servers may fail one caller, each found by a look for the primary, before the caller hears of it. */
+/** After this many failed servers the caller gets the error. Each server was found by a search for the primary. */
 const MOST_FAILURES = 3
 
 /** A pool whose connections go to the server that accepts writes, and leave it when it is replaced. */

@@ -14,7 +14,7 @@ interface ServerEvents {
 }
 
 interface ServerTiming {
-  /** The waits between two looks for a server that was lost: they double from the first to the longest, less up to a half by chance. */
+  /** The waits between two searches for a server that was lost: they double from the first to the longest, less up to a half by chance. */
   pauseMs: { first: number; longest: number }
   random(): number
   now(): number
@@ -44,7 +44,7 @@ export class NoPrimary extends pg.DatabaseError {
 
 /**
  * The servers of one DATABASE_URL as this process knows them: which one accepts writes, and whether none can be reached. Shared by all
- * connections of a process, so that one look for the primary serves them all, and a lost server is not stormed by every caller.
+ * connections of a process, so that one search for the primary serves them all, and a lost server is not stormed by every caller.
  */
 export class Servers {
   readonly #servers: DatabaseServers

@@ -6,6 +6,7 @@ import type { Channel } from '../domain/channel.js'
 import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import type { Scope } from '../domain/scope.js'
+import { HOUR_MS } from '../domain/units.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import type { SealedValues } from '../store/sealed-values.js'
@@ -45,7 +46,7 @@ export interface WithSecret {
 }
 
 /** Both secrets sign during this time, so that receivers can change to the new one at their own pace. */
-const ROTATION_MS = 24 * 3_600_000
+const ROTATION_MS = 24 * HOUR_MS
 const REPLAY_BATCH = 2_000
 /** Per account and mode: every event becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
 const MAX_ENDPOINTS = 100

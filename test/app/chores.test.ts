@@ -4,8 +4,8 @@ import { readConfig } from '../../src/app/config.js'
 import { claimKeys } from '../../src/app/database/database.js'
 import { inTurns } from '../../src/app/worker/upkeep.js'
 import { startWorker } from '../../src/app/worker/worker.js'
-import { databaseForTest } from '../support/database.js'
-import { testKeys } from '../support/gateway.js'
+import { databaseForTest } from '../support/database/database.js'
+import { testKeys } from '../support/gateway/gateway.js'
 
 test('of a chore that is done for all, each worker asks whose turn it is; webhooks, batches and channels have such chores too', async () => {
   const { pool, url } = await databaseForTest()

@@ -19,14 +19,14 @@ import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/deliver
 import { openRestoration } from '../../src/store/home-server.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import { type Pool, type Queryable, rehearse, transaction } from '../../src/store/postgres.js'
-import { refuseAudit } from '../support/audit.js'
-import { bulkWorkForTest } from '../support/bulk.js'
-import { runCommand } from '../support/command.js'
-import { createAccount, gatewayForFile, testKeys } from '../support/gateway.js'
-import { ScriptedCarrier, startTestWorker } from '../support/lanes.js'
-import { extendTo, logParts } from '../support/log.js'
-import { readPlans } from '../support/plans.js'
-import { send, validSend } from '../support/requests.js'
+import { refuseAudit } from '../support/database/audit.js'
+import { readPlans } from '../support/database/plans.js'
+import { extendTo, logParts } from '../support/evidence/log.js'
+import { bulkWorkForTest } from '../support/gateway/bulk.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, gatewayForFile, testKeys } from '../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /** A database that is not the living one any more, in every way in which a node can tell. */
 const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme', settings: { 'bulk.perMinute': 1 } } })

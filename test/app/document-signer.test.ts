@@ -9,11 +9,11 @@ import { deriveKeys } from '../../src/domain/access/keys.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { DocumentSigner } from '../../src/evidence/signature/document-signer.js'
 import { verifyPdf } from '../../src/evidence/signature/pdf/verification.js'
-import { type Certification, createCertification } from '../support/certification.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { needPrograms } from '../support/needed-programs.js'
-import { startTimeStampAuthority } from '../support/time-stamp-authority.js'
-import { typstPdf } from '../support/typst.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { type Certification, createCertification } from '../support/evidence/certification.js'
+import { startTimeStampAuthority } from '../support/evidence/time-stamp-authority.js'
+import { typstPdf } from '../support/evidence/typst.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 
 let database: TestDatabase
 let certification: Certification

@@ -15,10 +15,10 @@ import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wakes } from '../../src/runtime/wake.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { call } from '../channels/voice/calls.js'
-import { UNHEARD } from '../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { UNHEARD } from '../support/gateway/attempts.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /** The only carrier of a channel is exchanged for another one of the same provider. */
 let database: TestDatabase

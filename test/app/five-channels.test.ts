@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
-import { testKeys } from '../support/gateway.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 import { recordMembers, showAbsent } from '../support/record-members.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
 
 /** One POST with all five channels, with the templates of a first start: each record ends as its simulated recipient decides. */
 let stack: Stack

@@ -3,8 +3,8 @@ import { readConfig } from '../../src/app/config.js'
 import { examine, type Finding } from '../../src/app/doctor.js'
 import { findAccount } from '../../src/store/accounts/accounts.js'
 import { type HoldScope, liftHold, placeHold } from '../../src/store/delivery/holds.js'
-import { consoleClient } from '../support/console.js'
-import { gatewayForFile, readMetrics, testKeys } from '../support/gateway.js'
+import { consoleClient } from '../support/gateway/console.js'
+import { gatewayForFile, readMetrics, testKeys } from '../support/gateway/gateway.js'
 
 /** What people hold back is seen by whoever looks at the installation: the doctor, /metrics and the console's overview. */
 const { database, gateway, account } = await gatewayForFile()

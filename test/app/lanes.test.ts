@@ -13,11 +13,11 @@ import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Semaphore } from '../../src/runtime/semaphore.js'
 import { Wakes } from '../../src/runtime/wake.js'
-import { UNHEARD } from '../support/attempts.js'
 import { deferred } from '../support/deferred.js'
-import { gatewayForFile, issueToken } from '../support/gateway.js'
-import { type Parcel, QUICK_TIMING, refused, ScriptedCarrier } from '../support/lanes.js'
-import { request, send, validSend } from '../support/requests.js'
+import { UNHEARD } from '../support/gateway/attempts.js'
+import { gatewayForFile, issueToken } from '../support/gateway/gateway.js'
+import { type Parcel, QUICK_TIMING, refused, ScriptedCarrier } from '../support/gateway/lanes.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** The identities of carriers, and which carrier is asked about which attempt. */
 let running: { stop(): Promise<void> } | undefined

@@ -5,11 +5,11 @@ import { readConfig } from '../../src/app/config.js'
 import { openRolePool, warnAsynchronous } from '../../src/app/database/database.js'
 import { examine } from '../../src/app/doctor.js'
 import { startWorker } from '../../src/app/worker/worker.js'
-import { databaseForTest } from '../support/database.js'
-import { relayForTest } from '../support/database-relay.js'
-import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
-import { QUICK_TIMING } from '../support/lanes.js'
-import { send, validSend } from '../support/requests.js'
+import { databaseForTest } from '../support/database/database.js'
+import { relayForTest } from '../support/database/database-relay.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
+import { QUICK_TIMING } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 test('while the database is away, sends are 503, the worker waits and goes on by itself, and the log has two lines a process', async () => {
   const database = await databaseForTest()

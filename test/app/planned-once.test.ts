@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
-import { testKeys } from '../support/gateway.js'
-import { receiverForTest } from '../support/receiver.js'
-import { request, send, validSend } from '../support/requests.js'
-import { startStack } from '../support/stack.js'
-import { createWebhook } from '../support/webhooks.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { startStack } from '../support/gateway/stack.js'
+import { createWebhook } from '../support/gateway/webhooks.js'
 
 /** Planning a statement over the months costs a millisecond, many times as much as running it. */
 const SENDS = 40

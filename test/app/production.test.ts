@@ -3,9 +3,9 @@ import { readConfig } from '../../src/app/config.js'
 import { examine, type Finding } from '../../src/app/doctor.js'
 import { banner } from '../../src/app/process/banner.js'
 import { openDemo } from '../../src/app/process/demo.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { gatewayForTest, readMetrics, testKeys } from '../support/gateway.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { gatewayForTest, readMetrics, testKeys } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 
 /** What must differ between a trial and an installation with real carriers. */
 let database: TestDatabase

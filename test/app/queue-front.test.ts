@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { laneQueue } from '../../src/app/worker/lanes.js'
-import { poolForTest } from '../support/database.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
-import { startTestDeliverer } from '../support/webhooks.js'
+import { poolForTest } from '../support/database/database.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Claims of lanes and of webhooks begin at the front of their queues, as long as nobody asks for more. */
 const { database, gateway, account } = await gatewayForFile()

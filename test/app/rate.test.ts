@@ -8,9 +8,9 @@ import { packContent } from '../../src/engine/deliver/pack-content.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wakes } from '../../src/runtime/wake.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { type Parcel, ScriptedCarrier } from '../support/lanes.js'
-import { send, validSend } from '../support/requests.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { type Parcel, ScriptedCarrier } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 const { database, gateway, account } = await gatewayForFile()
 

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record/record.js'
-import { missingBrowser } from '../support/browser.js'
-import { consoleClient } from '../support/console.js'
-import { type ConsoleBrowser, openConsole } from '../support/console-browser.js'
-import { createAccount, type TestAccount } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { consoleClient } from '../support/gateway/console.js'
+import { createAccount, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleBrowser, openConsole } from './console-browser.js'
 
 /** The screen of access, and what attackers write where operators read it. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

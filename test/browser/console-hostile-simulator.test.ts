@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SimulatedMessage } from '../../src/http/console/simulator/simulator-schema.js'
-import { missingBrowser } from '../support/browser.js'
-import { type ConsoleDemo, openDemo } from '../support/console-browser.js'
-import { expectNothingRan, HOSTILE, HOSTILE_LINK, SIGN, watchHostile } from '../support/hostile.js'
-import { send, validSend } from '../support/requests.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleDemo, openDemo } from './console-browser.js'
+import { expectNothingRan, HOSTILE, HOSTILE_LINK, SIGN, watchHostile } from './hostile.js'
 
 /** Texts of files, senders, carriers and recipients on the screens of bulk sends and of the simulator: all is text, and nothing of it runs. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

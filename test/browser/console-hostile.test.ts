@@ -5,12 +5,12 @@ import { recordChanges } from '../../src/engine/record/record.js'
 import { addSuppression } from '../../src/store/accounts/suppressions.js'
 import { recordAudit } from '../../src/store/audit.js'
 import { transaction } from '../../src/store/postgres.js'
-import { asPerson, DESKTOP, launchPersonal, missingBrowser } from '../support/browser.js'
-import { type ConsoleClient, consoleClient } from '../support/console.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { expectNothingRan, HOSTILE, SIGN, watchHostile } from '../support/hostile.js'
-import { request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { type ConsoleClient, consoleClient } from '../support/gateway/console.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { asPerson, DESKTOP, launchPersonal, missingBrowser } from './browser.js'
+import { expectNothingRan, HOSTILE, SIGN, watchHostile } from './hostile.js'
 
 /**
  * Texts of senders, recipients, carriers and endpoints on every screen that shows them: nothing of them runs, and nothing asks another

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { missingBrowser } from '../support/browser.js'
-import { type ConsoleDemo, openDemo } from '../support/console-browser.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleDemo, openDemo } from './console-browser.js'
 
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record/record.js'
 import { updateSequence } from '../../src/store/accounts/accounts.js'
-import { missingBrowser } from '../support/browser.js'
-import { type ConsoleBrowser, openConsole } from '../support/console-browser.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane } from '../support/lanes.js'
-import { request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane } from '../support/gateway/lanes.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleBrowser, openConsole } from './console-browser.js'
 
 /** One notification in the console: five lanes, its decisions, its content and its proofs. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { missingBrowser } from '../support/browser.js'
-import { type ConsoleBrowser, openConsole } from '../support/console-browser.js'
-import { createAccount } from '../support/gateway.js'
-import { type Receiver, refuseWith, startReceiver } from '../support/receiver.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { createAccount } from '../support/gateway/gateway.js'
+import { type Receiver, refuseWith, startReceiver } from '../support/gateway/receiver.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleBrowser, openConsole } from './console-browser.js'
 
 /** Webhooks and carriers as an operator uses them, over one gateway with its worker and the simulator. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

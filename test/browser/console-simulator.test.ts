@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { firstSend } from '../../src/channels/first-send.js'
-import { missingBrowser } from '../support/browser.js'
-import { type ConsoleBrowser, openConsole } from '../support/console-browser.js'
-import { testKeys } from '../support/gateway.js'
-import { send } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { send } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { missingBrowser } from './browser.js'
+import { type ConsoleBrowser, openConsole } from './console-browser.js'
 
 /** The simulator in the console: five channels, each on its recipient's device, and a person who plays the recipient. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

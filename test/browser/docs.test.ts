@@ -1,10 +1,10 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
-import { asPerson, DESKTOP, keepPicture, launchPersonal, missingBrowser, PHONE } from '../support/browser.js'
-import { testKeys } from '../support/gateway.js'
-import { request } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { request } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { asPerson, DESKTOP, keepPicture, launchPersonal, missingBrowser, PHONE } from './browser.js'
 
 /** The interactive documentation on a first start: a token, one press, five channels. */
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`

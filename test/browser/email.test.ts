@@ -11,7 +11,7 @@ import {
   type PersonOptions,
   PHONE,
   seriousViolations,
-} from '../support/browser.js'
+} from './browser.js'
 
 /** The e-mail as a mail program shows it: readable on a phone and on a desktop, in the light and in the dark, whatever the content. */
 const CODE = 'AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'

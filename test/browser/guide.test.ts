@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asPerson, DESKTOP, keepPicture, launchPersonal, missingBrowser, PHONE, seriousViolations } from '../support/browser.js'
-import { gatewayForFile } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { asPerson, DESKTOP, keepPicture, launchPersonal, missingBrowser, PHONE, seriousViolations } from './browser.js'
 
 const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`
 

@@ -1,6 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { openLink, type Sent, sendNotification } from '../support/gateway/recipients.js'
+import { ANY_TIME, filled, visit } from '../support/gateway/visitor.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 import {
   asPerson,
   DESKTOP,
@@ -10,12 +15,7 @@ import {
   type PersonOptions,
   PHONE,
   seriousViolations,
-} from '../support/browser.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { needPrograms } from '../support/needed-programs.js'
-import { openLink, type Sent, sendNotification } from '../support/recipients.js'
-import { ANY_TIME, filled, visit } from '../support/visitor.js'
+} from './browser.js'
 
 /** How the pages look in a real browser: the whole notice, and nothing wider than a small phone. */
 /** What the pages look like, for whoever wants to see; the last run's stay. */

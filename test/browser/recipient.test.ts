@@ -3,6 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeLogo, saveLogo } from '../../src/store/accounts/accounts.js'
+import { createAccount, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 import {
   asPerson,
   DESKTOP,
@@ -14,10 +17,7 @@ import {
   type PersonOptions,
   PHONE,
   seriousViolations,
-} from '../support/browser.js'
-import { createAccount, type TestAccount } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+} from './browser.js'
 
 /** The recipient's whole walk in a real browser: from the simulated inbox to the receipt. */
 /** What the pages look like, for whoever wants to see; the last run's stay. */

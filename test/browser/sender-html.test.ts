@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encloseContent } from '../../src/channels/email/message/enclose.js'
 import type { Frame } from '../../src/channels/email/message/frame.js'
 import { frameWith } from '../channels/email/frames.js'
-import { asPerson, launchPersonal, missingBrowser } from '../support/browser.js'
+import { asPerson, launchPersonal, missingBrowser } from './browser.js'
 
 /** A sender's HTML beside the recipient's link, in a real browser: what it loads tells the sender nothing of the link. */
 const FRAMES = ['AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq', 'B'.repeat(44)].map(code => frameWith(code))

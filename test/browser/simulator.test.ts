@@ -2,10 +2,10 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
 import { firstSend } from '../../src/channels/first-send.js'
-import { asPerson, keepPicture, launchScanner, missingBrowser, seriousViolations } from '../support/browser.js'
-import { testKeys } from '../support/gateway.js'
-import { request, send } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { request, send } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { asPerson, keepPicture, launchScanner, missingBrowser, seriousViolations } from './browser.js'
 
 /** The simulator's pages after a first send by all channels, as a person with a phone and one with a large screen sees them. */
 const WAIT = { timeout: 120_000, interval: 100 }

@@ -2,6 +2,14 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeVerificationCode } from '../../src/domain/evidence/verification-code.js'
 import { requestTimeStamp } from '../../src/evidence/signature/time-stamp-client.js'
+import { sampleBundle } from '../support/evidence/bundles.js'
+import { createCertification } from '../support/evidence/certification.js'
+import { extendTo, logParts } from '../support/evidence/log.js'
+import { startTimeStampAuthority } from '../support/evidence/time-stamp-authority.js'
+import { gatewayForFile, testKeys } from '../support/gateway/gateway.js'
+import { sendNotification } from '../support/gateway/recipients.js'
+import { request } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 import {
   asPerson,
   DESKTOP,
@@ -11,15 +19,7 @@ import {
   type PersonOptions,
   PHONE,
   seriousViolations,
-} from '../support/browser.js'
-import { sampleBundle } from '../support/bundles.js'
-import { createCertification } from '../support/certification.js'
-import { gatewayForFile, testKeys } from '../support/gateway.js'
-import { extendTo, logParts } from '../support/log.js'
-import { sendNotification } from '../support/recipients.js'
-import { request } from '../support/requests.js'
-import { startTimeStampAuthority } from '../support/time-stamp-authority.js'
-import { happen } from '../support/webhooks.js'
+} from './browser.js'
 
 /** The public page of verification in a real browser: the file is checked there, and sent nowhere. */
 const { database, gateway, account } = await gatewayForFile({

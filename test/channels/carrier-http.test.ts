@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { CarrierHttp, type CarrierHttpOptions, objectOf, textOf } from '../../src/channels/carrier-http.js'
 import { SendError } from '../../src/channels/provider.js'
-import { selfSigned } from '../support/certificate.js'
+import { selfSigned } from '../support/programs/certificate.js'
 
 const never = (): AbortSignal => new AbortController().signal
 const reasons = { unsent: 'Nada saiu.', unanswered: 'Sem resposta.' }

@@ -4,7 +4,7 @@ import { type Carrier, type CarrierEvent, type Provider, SendError } from '../..
 import type { Channel } from '../../src/domain/channel.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { engineTiming } from '../../src/engine/timing.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { type Behaviour, type Inapplicable, type ScriptedSide, type Subject, WAIT_SECONDS } from './subject.js'
 
 const LONGEST = { timeout: 120_000 }

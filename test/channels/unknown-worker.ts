@@ -1,8 +1,8 @@
 import type { Carrier } from '../../src/channels/provider.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { sourceOf, UNHEARD } from '../support/attempts.js'
-import { type Parcel, startTestWorker, type TestWorker } from '../support/lanes.js'
+import { sourceOf, UNHEARD } from '../support/gateway/attempts.js'
+import { type Parcel, startTestWorker, type TestWorker } from '../support/gateway/lanes.js'
 import type { ProviderParts, ScriptedSide, Subject } from './subject.js'
 
 /** The engine with one real provider: all that the tests of unknown outcomes know of the engine. */

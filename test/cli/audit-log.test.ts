@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordAudit } from '../../src/store/audit.js'
 import { transaction } from '../../src/store/postgres.js'
-import { refuseAudit } from '../support/audit.js'
-import { runCommand } from '../support/command.js'
-import { databaseForTest } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { refuseAudit } from '../support/database/audit.js'
+import { databaseForTest } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 interface Entry {
   id: number

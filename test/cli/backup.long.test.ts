@@ -12,14 +12,14 @@ import { beginSnapshot, connectUnhurried } from '../../src/store/backup/tables.j
 import { readBlob } from '../../src/store/files/read.js'
 import { storeFile } from '../../src/store/files/write.js'
 import { openPool } from '../../src/store/postgres.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase, emptyDatabaseForTest, type TestDatabase } from '../support/database.js'
+import { createDatabase, emptyDatabaseForTest, type TestDatabase } from '../support/database/database.js'
+import { holdRows } from '../support/database/locks.js'
+import { extendTo, logParts } from '../support/evidence/log.js'
 import { fileOf, filesFolder, storeAt } from '../support/files.js'
-import { createAccount, startGateway, testKeys } from '../support/gateway.js'
-import { ScriptedCarrier, startTestWorker } from '../support/lanes.js'
-import { holdRows } from '../support/locks.js'
-import { extendTo, logParts } from '../support/log.js'
-import { send, validSend } from '../support/requests.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, startGateway, testKeys } from '../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 let database: TestDatabase
 let folder: string

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { insertAccount } from '../../src/store/accounts/accounts.js'
-import { runCommand } from '../support/command.js'
-import { dataFolder } from '../support/data-folder.js'
-import { databaseForTest } from '../support/database.js'
-import { pngOf } from '../support/pictures.js'
+import { dataFolder } from '../support/database/data-folder.js'
+import { databaseForTest } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { pngOf } from '../support/programs/pictures.js'
 
 test('account set and account logo: what they take, and how they refuse', async () => {
   const data = dataFolder()

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { type Gateway, startGateway } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { type Gateway, startGateway } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

@@ -6,11 +6,11 @@ import { claimKeys } from '../../src/app/database/database.js'
 import { examine, type Finding } from '../../src/app/doctor.js'
 import { readBlob } from '../../src/store/files/read.js'
 import { storeFile } from '../../src/store/files/write.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { fileOf, filesFolder, storeAt } from '../support/files.js'
-import { testKeys } from '../support/gateway.js'
-import { s3ForFile } from '../support/s3.js'
+import { runCommand } from '../support/gateway/command.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { s3ForFile } from '../support/programs/s3.js'
 
 const folder = filesFolder()
 const s3 = await s3ForFile()

@@ -7,11 +7,11 @@ import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { lowestId } from '../../src/domain/id.js'
 import { readLogProof } from '../../src/evidence/log-proof.js'
 import { listCheckpoints } from '../../src/store/evidence/checkpoints.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
-import { holdRows } from '../support/locks.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
+import { createDatabase } from '../support/database/database.js'
+import { holdRows } from '../support/database/locks.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 /** Whole months leave the database; what the log says of them stays. */
 const database = await createDatabase()

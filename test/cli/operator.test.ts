@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { banner } from '../../src/app/process/banner.js'
 import { invitationPath, inviteFirst } from '../../src/engine/console/invitations.js'
-import { runCommand } from '../support/command.js'
-import { clientWith, cookieOf, ownPage, PASSWORD } from '../support/console.js'
-import { databaseForTest } from '../support/database.js'
-import { createAccount, gatewayForTest } from '../support/gateway.js'
-import { type Answer, request } from '../support/requests.js'
+import { databaseForTest } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { clientWith, cookieOf, ownPage, PASSWORD } from '../support/gateway/console.js'
+import { createAccount, gatewayForTest } from '../support/gateway/gateway.js'
+import { type Answer, request } from '../support/gateway/requests.js'
 
 const accept = (url: string, link: string, email: string): Promise<Answer> =>
   request(`${url}/console/api/invitation/accept`, {

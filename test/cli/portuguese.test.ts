@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { translateError } from '../../src/cli/portuguese.js'
-import { runCommand } from '../support/command.js'
+import { runCommand } from '../support/gateway/command.js'
 import { readSource } from '../support/sources.js'
 
 /** Words of the parser that must not reach a person. */

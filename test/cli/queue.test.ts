@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { refuseAudit } from '../support/audit.js'
-import { runCommand } from '../support/command.js'
-import { databaseForTest } from '../support/database.js'
-import { createAccount, startGateway } from '../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker } from '../support/lanes.js'
-import { send, validSend } from '../support/requests.js'
+import { refuseAudit } from '../support/database/audit.js'
+import { databaseForTest } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, startGateway } from '../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 test('queue retry: what a carrier refused since a moment goes again, and who asked for it is kept', async () => {
   const database = await databaseForTest()

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { drawBar, plainProgress, type ShownBatch, span } from '../../src/cli/progress.js'
 import { setPrice } from '../../src/store/accounts/costs.js'
-import { bulkWorkForTest } from '../support/bulk.js'
-import { runCommand } from '../support/command.js'
-import { gatewayForFile } from '../support/gateway.js'
+import { bulkWorkForTest } from '../support/gateway/bulk.js'
+import { runCommand } from '../support/gateway/command.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
 
 const settings = { 'bulk.perMinute': 10_000_000 }
 const { database, gateway, account } = await gatewayForFile({ account: { settings } })

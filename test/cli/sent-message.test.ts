@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { runCommand } from '../support/command.js'
-import { dataFolder } from '../support/data-folder.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { endWork, ScriptedCarrier, startTestWorker, type TestWorker } from '../support/lanes.js'
-import { send, validSend } from '../support/requests.js'
+import { dataFolder } from '../support/database/data-folder.js'
+import { runCommand } from '../support/gateway/command.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { endWork, ScriptedCarrier, startTestWorker, type TestWorker } from '../support/gateway/lanes.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /** carteiro sent-message: what a court gets, checked as docs/evidence.md says. */
 const { database, gateway, account } = await gatewayForFile()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 let database: TestDatabase
 

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { revokeToken } from '../../src/store/accounts/tokens.js'
-import { runCommand } from '../support/command.js'
-import { dataFolder } from '../support/data-folder.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, startGateway, type TestAccount } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { dataFolder } from '../support/database/data-folder.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 let database: TestDatabase
 let account: TestAccount

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { runCommand } from '../support/command.js'
-import { gatewayForFile, startGateway } from '../support/gateway.js'
-import { receiverForTest } from '../support/receiver.js'
-import { request, send, validSend } from '../support/requests.js'
+import { runCommand } from '../support/gateway/command.js'
+import { gatewayForFile, startGateway } from '../support/gateway/gateway.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 import { ROOT } from '../support/sources.js'
-import { happen } from '../support/webhooks.js'
 
 const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme' } })
 

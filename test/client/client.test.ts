@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Carteiro, CarteiroError, type NewTemplate, NoAnswerError } from '../../client/client.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { validSend } from '../support/requests.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { validSend } from '../support/gateway/requests.js'
 import { readSource } from '../support/sources.js'
 
 const { gateway, account, database } = await gatewayForFile()

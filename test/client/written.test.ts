@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { channelModules } from '../../src/channels/registry.js'
 import { wireStatuses } from '../../src/webhooks/payload.js'
-import { writeClientTypes } from '../support/client-types.js'
-import { writeCollection } from '../support/collection.js'
-import { gatewayForFile } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { writeClientTypes } from '../support/generators/client-types.js'
+import { writeCollection } from '../support/generators/collection.js'
 import { documentOf, operationsOf } from '../support/openapi.js'
 import { ROOT } from '../support/sources.js'
 

@@ -4,10 +4,10 @@ import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept/accept.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
-import { databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest } from '../support/gateway.js'
-import { type Answer, request, send, validSend } from '../support/requests.js'
-import { countRows } from '../support/stored.js'
+import { databaseForTest, type TestDatabase } from '../support/database/database.js'
+import { countRows } from '../support/database/stored.js'
+import { createAccount, type Gateway, gatewayForTest } from '../support/gateway/gateway.js'
+import { type Answer, request, send, validSend } from '../support/gateway/requests.js'
 
 /** A database that answers and cannot write: what is said to clients and to the load balancer is true all the while. */
 let database: TestDatabase

@@ -3,10 +3,10 @@ import { acceptStore } from '../../src/app/accept-store.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { updateSequence, updateSettings } from '../../src/store/accounts/accounts.js'
 import { openPool } from '../../src/store/postgres.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 
 /** An edit counts for the next request, on every node, whatever the nodes remembered of the account. */
 let database: TestDatabase

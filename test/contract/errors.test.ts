@@ -3,11 +3,11 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, inject, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/accept-store.js'
 import { openPool } from '../../src/store/postgres.js'
-import { databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway.js'
-import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
+import { databaseForTest, type TestDatabase } from '../support/database/database.js'
+import { countRows, readStored } from '../support/database/stored.js'
+import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway/gateway.js'
+import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { exchange } from '../support/socket.js'
-import { countRows, readStored } from '../support/stored.js'
 
 const MIB = 1_048_576
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeLinkCode } from '../../src/domain/recipient/link.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { errorBody, send, validSend } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { errorBody, send, validSend } from '../support/requests.js'
-import { happen } from '../support/webhooks.js'
 
 /** GET /gw/events/{idEmail}: everything that happened to a notification. */
 let database: TestDatabase

@@ -7,11 +7,11 @@ import { readZip } from '../../src/evidence/verify/zip.js'
 import { verifyFile } from '../../src/evidence/verify-file.js'
 import { findNewestCheckpoint } from '../../src/store/evidence/checkpoints.js'
 import { insertCosignature } from '../../src/store/evidence/cosignatures.js'
-import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { extendTo, logParts } from '../support/log.js'
+import { extendTo, logParts } from '../support/evidence/log.js'
+import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
+import { errorBody, send, validSend } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 import { conformingRequests } from '../support/openapi.js'
-import { errorBody, send, validSend } from '../support/requests.js'
-import { happen } from '../support/webhooks.js'
 
 /** GET /gw/evidence/{idEmail} (extension): everything that proves a notification, in one file that anyone can check. */
 const { database, gateway, account } = await gatewayForFile()

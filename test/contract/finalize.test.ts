@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import type { SequenceStep } from '../../src/domain/send/sequence.js'
 import { updateSequence } from '../../src/store/accounts/accounts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { chainFault, readStored, type Stored } from '../support/database/stored.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
-import { chainFault, readStored, type Stored } from '../support/stored.js'
 
 let database: TestDatabase
 let gateway: Gateway

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { brazilianDate } from '../../src/domain/text/dates.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { errorBody, send, validSend } from '../support/gateway/requests.js'
+import { happen as record } from '../support/gateway/webhooks.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { errorBody, send, validSend } from '../support/requests.js'
-import { happen as record } from '../support/webhooks.js'
 
 let database: TestDatabase
 let gateway: Gateway

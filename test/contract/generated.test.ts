@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import fc from 'fast-check'
 import { expect, inject, test } from 'vitest'
-import { brokenChains } from '../support/chain.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { type Answer, send } from '../support/requests.js'
+import { brokenChains } from '../support/evidence/chain.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { type Answer, send } from '../support/gateway/requests.js'
 
 /** A failure names the seed, with the place of the body in the run. */
 const SEED = inject('seed')

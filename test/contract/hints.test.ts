@@ -4,9 +4,9 @@ import { deriveKeys } from '../../src/domain/access/keys.js'
 import { signToken } from '../../src/domain/access/token.js'
 import { brazilianDate } from '../../src/domain/text/dates.js'
 import { revokeToken } from '../../src/store/accounts/tokens.js'
-import { gatewayForFile, issueToken, testKeys } from '../support/gateway.js'
+import { gatewayForFile, issueToken, testKeys } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { rawRequest } from '../support/raw-http.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
 
 const lines: string[] = []
 

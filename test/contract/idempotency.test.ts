@@ -4,6 +4,8 @@ import { StoreUnavailable } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/notification/notifications.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
+import { holdRows } from '../support/database/locks.js'
+import { chainFault, countRows, readStored } from '../support/database/stored.js'
 import { deferred } from '../support/deferred.js'
 import {
   createAccount,
@@ -13,11 +15,9 @@ import {
   issueToken,
   readMetrics,
   startGateway,
-} from '../support/gateway.js'
-import { holdRows } from '../support/locks.js'
-import { type Answer, errorBody, send, validSend } from '../support/requests.js'
+} from '../support/gateway/gateway.js'
+import { type Answer, errorBody, send, validSend } from '../support/gateway/requests.js'
 import { exchange } from '../support/socket.js'
-import { chainFault, countRows, readStored } from '../support/stored.js'
 
 const { database, gateway, account } = await gatewayForFile()
 

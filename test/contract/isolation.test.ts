@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Mode } from '../../src/domain/access/token.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, issueToken, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import {
+  createAccount,
+  type Gateway,
+  issueToken,
+  readMetrics,
+  startGateway,
+  type TestAccount,
+} from '../support/gateway/gateway.js'
+import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { conforms, documentOf, operationsOf } from '../support/openapi.js'
-import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 
 /**
  * Every route of the contract, walked without a token, with the tokens of others, and with the account's own tokens of the other mode:

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPool } from '../../src/store/postgres.js'
-import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
+import {
+  createAccount,
+  type Gateway,
+  gatewayForTest,
+  issueToken,
+  startGateway,
+  type TestAccount,
+} from '../support/gateway/gateway.js'
+import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { rawRequest } from '../support/raw-http.js'
-import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 
 const REGISTERED = { 'x-forwarded-for': '203.0.113.7' }
 const OTHER = { 'x-forwarded-for': '198.51.100.9' }

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Mode, modes, signToken, type TokenClaims } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
 import { insertToken } from '../../src/store/accounts/tokens.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, issueToken, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
-import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
-import { createWebhook, happen } from '../support/webhooks.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, issueToken, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
+import { createWebhook, happen } from '../support/gateway/webhooks.js'
 
 /** Test mode is a world of its own: isolation.test.ts walks the routes, this file follows what goes on behind them. */
 let database: TestDatabase

@@ -1,11 +1,11 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Compile } from 'typebox/schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { conforms, findOperation, type OpenApiDocument, operationsOf, type Schema } from '../support/openapi.js'
 import { recordMembers } from '../support/record-members.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

@@ -2,10 +2,10 @@ import { STATUS_CODES } from 'node:http'
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 import { conforms, documentOf, findOperation, operationsOf } from '../support/openapi.js'
-import { request, send, validSend } from '../support/requests.js'
 
 /**
  * Generated requests for every operation (200, and 10,000 in the long run): odd ids, paths and queries, bodies that are nearly right, bodies

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeVerificationCode, VERIFICATION_KEY } from '../../src/domain/evidence/verification-code.js'
 import { makeLinkCode } from '../../src/domain/recipient/link.js'
-import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../support/gateway.js'
-import { needPrograms } from '../support/needed-programs.js'
+import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 import { conformingRequests } from '../support/openapi.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
-import { happen } from '../support/webhooks.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 
 /** The documents over HTTP. What they say is tested in test/evidence/documents. */
 const { database, gateway, account } = await gatewayForFile({

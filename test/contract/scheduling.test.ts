@@ -4,8 +4,8 @@ import { moduleOf } from '../../src/channels/registry.js'
 import { rebuildStatuses } from '../../src/domain/delivery/rebuild.js'
 import { brazilianDate } from '../../src/domain/text/dates.js'
 import { promoteDueSteps, recordChanges } from '../../src/engine/record/record.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 
 const { database, gateway, account } = await gatewayForFile()
 const HOUR = 3_600_000

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Channel } from '../../src/domain/channel.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { newId } from '../../src/domain/id.js'
-import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
+import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
+import { chainFault, countRows, readStored, type Stored } from '../support/database/stored.js'
 import {
   createAccount,
   type Gateway,
@@ -12,9 +13,8 @@ import {
   startGateway,
   type TestAccount,
   testKeys,
-} from '../support/gateway.js'
-import { errorBody, send, validSend } from '../support/requests.js'
-import { chainFault, countRows, readStored, type Stored } from '../support/stored.js'
+} from '../support/gateway/gateway.js'
+import { errorBody, send, validSend } from '../support/gateway/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

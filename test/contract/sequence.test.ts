@@ -8,11 +8,11 @@ import { promoteDueSteps, recordChanges } from '../../src/engine/record/record.j
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { updateSequence } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

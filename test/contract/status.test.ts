@@ -2,10 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validationFailures } from '../../src/channels/email/validation-failures.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { newId } from '../../src/domain/id.js'
-import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
+import {
+  createAccount,
+  type Gateway,
+  gatewayForTest,
+  issueToken,
+  startGateway,
+  type TestAccount,
+} from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

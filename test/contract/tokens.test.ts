@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { updateSettings } from '../../src/store/accounts/accounts.js'
 import { revokeToken } from '../../src/store/accounts/tokens.js'
 import { openPool } from '../../src/store/postgres.js'
-import { createAccount, gatewayForFile, gatewayForTest, issueToken } from '../support/gateway.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
+import { createAccount, gatewayForFile, gatewayForTest, issueToken } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 
 const UNAUTHORIZED = errorBody(401, 'Unauthorized', 'Unauthorized')
 

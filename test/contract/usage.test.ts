@@ -5,9 +5,9 @@ import { channelModules } from '../../src/channels/registry.js'
 import { createTemplateRunner } from '../../src/channels/template-runner.js'
 import { monthOf } from '../../src/domain/month.js'
 import { readCommitted, setPrice, sumUsage } from '../../src/store/accounts/costs.js'
-import { createAccount, gatewayForFile, type TestAccount, testKeys } from '../support/gateway.js'
-import { endWork, refused, type Script, ScriptedCarrier, startTestWorker, type TestWorker } from '../support/lanes.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
+import { createAccount, gatewayForFile, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { endWork, refused, type Script, ScriptedCarrier, startTestWorker, type TestWorker } from '../support/gateway/lanes.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 
 const { database, gateway } = await gatewayForFile()
 const { pool } = database

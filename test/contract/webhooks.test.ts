@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { targetRules } from '../../src/app/webhook-rules.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import {
+  createAccount,
+  type Gateway,
+  gatewayForTest,
+  readMetrics,
+  startGateway,
+  type TestAccount,
+} from '../support/gateway/gateway.js'
+import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
+import { createWebhook, happen } from '../support/gateway/webhooks.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
-import { createWebhook, happen } from '../support/webhooks.js'
 
 let database: TestDatabase
 let gateway: Gateway

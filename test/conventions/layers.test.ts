@@ -28,7 +28,7 @@ const floorOf = (room: string): number => FLOORS.findIndex(rooms => rooms.includ
 
 /** In a channel's folder, the parts that compose the channel: they may read and write its tables. The others speak protocols. */
 const COMPOSES =
-  /\/(channel|contract|delivery|preparation|command|open-keyring|proof|tracking|recordings|call-lookups|keys|keyring)\.ts$|-(store|journal)\.ts$/
+  /\/(channel|contract|delivery|preparation|command|open-keyring|proof|tracking|recordings|call-lookups|keys)\.ts$|-(store|journal)\.ts$/
 /** Shared by the channels, and not a provider. */
 const isShared = (path: string): boolean => path.split('/').length === 3
 

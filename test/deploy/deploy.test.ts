@@ -9,8 +9,8 @@ import { engineTiming } from '../../src/engine/timing.js'
 import { ARRIVAL_MS } from '../../src/http/arrivals.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
 import { findCommandProblem } from '../support/told-commands.js'
-import { readYaml } from '../support/yaml.js'
 import { type Container, compose, dockerfile, type Manifest, manifests, type PodSpec, readEnvFile, units } from './files.js'
+import { readYaml } from './yaml.js'
 
 /** What deploy/ says of the program is true of the program. */
 const CARTEIRO_SERVICES = ['migrate', 'api', 'worker'] as const

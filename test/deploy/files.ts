@@ -1,5 +1,5 @@
 import { listFiles, readSource } from '../support/sources.js'
-import { readYaml } from '../support/yaml.js'
+import { readYaml } from './yaml.js'
 
 /** The files of deploy/, read as the programs read them that they are for. */
 export interface Container {

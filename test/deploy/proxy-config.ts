@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { selfSigned } from '../support/certificate.js'
+import { selfSigned } from '../support/programs/certificate.js'
 import { readSource } from '../support/sources.js'
 
 /** The examples of deploy/proxy, moved to free ports and to a certificate of the test; everything else stays as it is written. */

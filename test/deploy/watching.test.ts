@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addTotals } from '../../src/store/carrier/totals.js'
-import { gatewayForFile, readMetrics } from '../support/gateway.js'
-import { findProgram } from '../support/programs.js'
+import { gatewayForFile, readMetrics } from '../support/gateway/gateway.js'
+import { findProgram } from '../support/programs/other-programs.js'
 import { ROOT, readSource } from '../support/sources.js'
-import { readYaml } from '../support/yaml.js'
+import { readYaml } from './yaml.js'
 
 /** Alarms, their tests and runbooks, and the board: what they name exists. */
 interface Rules {

@@ -1,5 +1,5 @@
 import type { Pool } from '../../src/store/postgres.js'
-import { afterStatement } from '../support/statements.js'
+import { afterStatement } from '../support/database/statements.js'
 
 /** Where a worker freezes: the statement, inside a transaction, after whose answer nothing more happens. */
 export const freezePoints = { locked: 'read-locked', written: 'write-records' } as const

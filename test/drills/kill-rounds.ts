@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { seeded } from '../../simulator/random.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
-import { brokenChains } from '../support/chain.js'
-import { Program } from '../support/program.js'
-import { send, validSend } from '../support/requests.js'
+import { brokenChains } from '../support/evidence/chain.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { Program } from '../support/programs/carteiro-program.js'
 
 export interface KillRounds {
   /** Data folder of the program. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { send, validSend } from '../support/requests.js'
+import { send, validSend } from '../support/gateway/requests.js'
 import type { Cluster } from './cluster.js'
 
 /** How long single sends take, measured by sending them one after the other. */

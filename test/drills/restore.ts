@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { carteiro, Program } from '../support/program.js'
+import { carteiro, Program } from '../support/programs/carteiro-program.js'
 import { Node } from './cluster.js'
 import { drillChannels, loads } from './drill.js'
 

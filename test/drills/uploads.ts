@@ -6,7 +6,7 @@ import { signToken } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
 import { addRange, insertAccount } from '../../src/store/accounts/accounts.js'
 import { insertToken } from '../../src/store/accounts/tokens.js'
-import { send, validSend } from '../support/requests.js'
+import { send, validSend } from '../support/gateway/requests.js'
 import { Cluster, METRICS_TOKEN, Node } from './cluster.js'
 import { LEASE_MS } from './drill.js'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeded } from '../../simulator/random.js'
-import { request } from '../support/requests.js'
+import { request } from '../support/gateway/requests.js'
 import { Cluster, type Node } from './cluster.js'
 import { LEASE_MS, Load, loads } from './drill.js'
 import { type Arrival, type Trouble, WebhookReceiver } from './receiver.js'

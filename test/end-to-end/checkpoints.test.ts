@@ -7,10 +7,10 @@ import { readLogProof } from '../../src/evidence/log-proof.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { readCheckpoint, readNote, readVerifier, splitNotes, verifyNote } from '../../src/evidence/note.js'
 import { isIncluded } from '../../src/evidence/verify/merkle.js'
-import { runCommand } from '../support/command.js'
-import { createAccount, readMetrics, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, readMetrics, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 
 /** From POST to a checkpoint that left the host, with the worker as it ships. */
 let stack: Stack

@@ -9,10 +9,10 @@ import { startWorker } from '../../src/app/worker/worker.js'
 import type { EmailConfig } from '../../src/channels/email/channel.js'
 import { generateDkimKey, removeDkimKey, requireDkimKey, saveDkimKey, startSigning } from '../../src/channels/email/dkim/keys.js'
 import { openKeyring } from '../../src/channels/email/dkim/open-keyring.js'
-import { dataFolder } from '../support/data-folder.js'
-import { databaseForTest } from '../support/database.js'
-import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
+import { dataFolder } from '../support/database/data-folder.js'
+import { databaseForTest } from '../support/database/database.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 test('mail is signed with the key of its sender’s domain, else the installation’s; one activated while the worker runs is used', async () => {
   const { pool, url } = await databaseForTest()

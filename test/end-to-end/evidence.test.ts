@@ -4,9 +4,9 @@ import { makeLinkCode } from '../../src/domain/recipient/link.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { readZip } from '../../src/evidence/verify/zip.js'
-import { createAccount, type TestAccount, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { createAccount, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 
 /** From POST to a bundle that a stranger checks, over real sockets and the simulated carriers. */
 let stack: Stack

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../src/app/process/demo.js'
-import { testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { s3ForFile } from '../support/s3.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { s3ForFile } from '../support/programs/s3.js'
 
 /** Calls and letters of a whole gateway that keeps its files in a service that speaks S3. */
 const s3 = await s3ForFile()

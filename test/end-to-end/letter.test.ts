@@ -5,12 +5,12 @@ import { findFaults } from '../../src/evidence/notification-faults.js'
 import { verifyPdf } from '../../src/evidence/signature/pdf/verification.js'
 import { removeLogo, saveLogo } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import type { TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
-import { pngOf } from '../support/pictures.js'
-import { request, send, validSend } from '../support/requests.js'
+import type { TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { pngOf } from '../support/programs/pictures.js'
 import { readSource } from '../support/sources.js'
-import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker, the simulated print shop and the simulated post. */
 let database: TestDatabase

@@ -9,9 +9,9 @@ import { findFaults } from '../../src/evidence/notification-faults.js'
 import { listSentContent, readSentContent, readSentMessage } from '../../src/store/evidence/sent-content.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import { isSigned } from '../channels/email/dkim/verifier.js'
-import { testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 
 /** One send over all five channels: what is kept of each is what its carrier got, and what the sender gets of it hides the link. */
 let stack: Stack

@@ -4,9 +4,9 @@ import { createSimulator, type Simulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { startWorker } from '../../src/app/worker/worker.js'
 import { simulatorSecret } from '../../src/domain/access/keys.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** Two carriers of different kinds, as an operator configures them: the first is unreachable, the second takes its messages. */
 const SECRET = 'segredo-da-assinatura'

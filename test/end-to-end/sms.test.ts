@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../simulator/simulator.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import type { TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
+import type { TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker and the simulated SMSC, each on its own port. */
 let database: TestDatabase

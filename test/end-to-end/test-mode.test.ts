@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Mode } from '../../src/domain/access/token.js'
-import { createAccount, issueToken, type TestAccount } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
-import { filled, visit } from '../support/visitor.js'
+import { createAccount, issueToken, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { filled, visit } from '../support/gateway/visitor.js'
 
 /** What simulated recipients do to test sends, and what it means for the live sends of the same account to the same contacts. */
 let stack: Stack

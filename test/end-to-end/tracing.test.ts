@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { openTracing } from '../../src/app/tracing.js'
 import { newId } from '../../src/domain/id.js'
-import { createAccount } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
-import { startStack } from '../support/stack.js'
+import { createAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { startStack } from '../support/gateway/stack.js'
 
 /** From the request to the carrier's answer, as a collector of OpenTelemetry gets it. */
 interface WireSpan {

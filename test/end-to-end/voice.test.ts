@@ -4,11 +4,11 @@ import type { Simulator } from '../../simulator/simulator.js'
 import { readWav } from '../../src/domain/text/wav.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import type { TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { loudness } from '../support/sound.js'
-import { type Stack, startStack } from '../support/stack.js'
+import type { TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { loudness } from '../support/programs/sound.js'
 
 /** From POST to the recording of the call over real sockets: the gateway, its worker and the simulated carrier. */
 let database: TestDatabase

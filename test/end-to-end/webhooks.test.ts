@@ -1,11 +1,11 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
-import { type Receiver, startReceiver } from '../support/receiver.js'
-import { send, validSend } from '../support/requests.js'
-import { type Stack, startStack } from '../support/stack.js'
-import { createWebhook } from '../support/webhooks.js'
+import type { TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway/gateway.js'
+import { type Receiver, startReceiver } from '../support/gateway/receiver.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
+import { createWebhook } from '../support/gateway/webhooks.js'
 
 /** From POST to a verified webhook: gateway, worker, simulated carrier and a sender's server, each on its own port. */
 let database: TestDatabase

@@ -5,12 +5,12 @@ import { FATES, fateNumber } from '../../simulator/whatsapp/fates.js'
 import { simulatorSecret } from '../../src/domain/access/keys.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import type { TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, type TestAccount, testKeys } from '../support/gateway.js'
+import type { TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { type Stack, startStack } from '../support/gateway/stack.js'
 import { showAbsent } from '../support/record-members.js'
-import { request, send, validSend } from '../support/requests.js'
 import { readSource } from '../support/sources.js'
-import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker and the simulated Cloud API, each on its own port. */
 let database: TestDatabase

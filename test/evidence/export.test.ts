@@ -12,11 +12,11 @@ import { readExports } from '../../src/evidence/targets/settings.js'
 import { type TargetParts, targetChore } from '../../src/evidence/targets/target.js'
 import { listTargets } from '../../src/store/evidence/checkpoint-targets.js'
 import { openOutbound } from '../../src/webhooks/outbound.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { deferred } from '../support/deferred.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
-import { receiverForTest, refuseWith } from '../support/receiver.js'
-import { isSigned, S3_ACCOUNT, type SignedRequest, s3ForTest } from '../support/s3.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { receiverForTest, refuseWith } from '../support/gateway/receiver.js'
+import { isSigned, S3_ACCOUNT, type SignedRequest, s3ForTest } from '../support/programs/s3.js'
 
 let database: TestDatabase
 let parts: LogParts

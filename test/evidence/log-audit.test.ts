@@ -10,12 +10,12 @@ import { checkpointText, makeVerifier, signNote } from '../../src/evidence/note.
 import { GrowingTree } from '../../src/evidence/tree.js'
 import { listCheckpoints } from '../../src/store/evidence/checkpoints.js'
 import type { Queryable } from '../../src/store/postgres.js'
-import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
-import { send, validSend } from '../support/requests.js'
-import { happen } from '../support/webhooks.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { runCommand } from '../support/gateway/command.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
+import { happen } from '../support/gateway/webhooks.js'
 
 /** The rewritings of history that an administrator of the database can do, each against checkpoints that left the host. */
 let database: TestDatabase

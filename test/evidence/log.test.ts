@@ -11,12 +11,12 @@ import { findNewestCheckpoint, listCheckpoints } from '../../src/store/evidence/
 import { readLogHead } from '../../src/store/evidence/log-head.js'
 import { insertTimeStamp } from '../../src/store/evidence/time-stamps.js'
 import { openPool, transaction } from '../../src/store/postgres.js'
-import { verifyConsistency } from '../support/consistency.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { testKeys } from '../support/gateway.js'
-import { holdRows } from '../support/locks.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
-import { afterStatement } from '../support/statements.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { holdRows } from '../support/database/locks.js'
+import { afterStatement } from '../support/database/statements.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { verifyConsistency } from './consistency.js'
 
 let database: TestDatabase
 

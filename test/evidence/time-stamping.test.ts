@@ -7,11 +7,11 @@ import { readAuthorities } from '../../src/evidence/targets/settings.js'
 import { targetChore } from '../../src/evidence/targets/target.js'
 import { timeStampTarget } from '../../src/evidence/targets/time-stamps.js'
 import { listTargets } from '../../src/store/evidence/checkpoint-targets.js'
-import { type Certification, createCertification } from '../support/certification.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
-import { needPrograms } from '../support/needed-programs.js'
-import { startTimeStampAuthority, type TimeStampAuthority } from '../support/time-stamp-authority.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { type Certification, createCertification } from '../support/evidence/certification.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { startTimeStampAuthority, type TimeStampAuthority } from '../support/evidence/time-stamp-authority.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 
 let database: TestDatabase
 let certification: Certification

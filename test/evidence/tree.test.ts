@@ -12,8 +12,8 @@ import {
   type Subtree,
 } from '../../src/evidence/tree.js'
 import { isIncluded } from '../../src/evidence/verify/merkle.js'
-import { verifyConsistency } from '../support/consistency.js'
 import fc from '../support/generated.js'
+import { verifyConsistency } from './consistency.js'
 
 const isAt = (leaf: Buffer, place: number, size: number, path: readonly Buffer[], root: Buffer): Promise<boolean> =>
   isIncluded({ leaf, place, size, path, root }, nodeTools)

@@ -10,12 +10,12 @@ import { requestTimeStamp } from '../../src/evidence/signature/time-stamp-client
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { steps } from '../../src/evidence/verify/fault.js'
 import { readZip } from '../../src/evidence/verify/zip.js'
-import { sampleBundle, sampleKey } from '../support/bundles.js'
-import { type Certification, createCertification } from '../support/certification.js'
-import { needPrograms } from '../support/needed-programs.js'
-import { findProgram } from '../support/programs.js'
+import { sampleBundle, sampleKey } from '../support/evidence/bundles.js'
+import { type Certification, createCertification } from '../support/evidence/certification.js'
+import { startTimeStampAuthority, type TimeStampAuthority } from '../support/evidence/time-stamp-authority.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
+import { findProgram } from '../support/programs/other-programs.js'
 import { readSource } from '../support/sources.js'
-import { startTimeStampAuthority, type TimeStampAuthority } from '../support/time-stamp-authority.js'
 
 /** The offline verifier: what holds, and what is named first when something does not (docs/evidence.md). */
 const check = (bytes: Uint8Array, key: string | null = null) => verifyBundle(bytes, { key }, nodeTools)

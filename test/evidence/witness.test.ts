@@ -16,9 +16,9 @@ import { listTargets } from '../../src/store/evidence/checkpoint-targets.js'
 import { findNewestCheckpoint } from '../../src/store/evidence/checkpoints.js'
 import { listCosignatures } from '../../src/store/evidence/cosignatures.js'
 import { openOutbound } from '../../src/webhooks/outbound.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { extendTo, insertChain, logParts } from '../support/log.js'
-import { needPrograms } from '../support/needed-programs.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 
 /** An independent witness, in Python with openssl: test/independent/witness.py. */
 let database: TestDatabase

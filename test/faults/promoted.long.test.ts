@@ -9,10 +9,10 @@ import { DatabaseWatch } from '../../src/app/database/database-watch.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { readHomeServer } from '../../src/store/home-server.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
-import { initialisedDataFolder } from '../support/data-folder.js'
-import { createAccount, startGateway, testKeys } from '../support/gateway.js'
-import { extendTo, logParts } from '../support/log.js'
-import { send, validSend } from '../support/requests.js'
+import { initialisedDataFolder } from '../support/database/data-folder.js'
+import { extendTo, logParts } from '../support/evidence/log.js'
+import { createAccount, startGateway, testKeys } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /** A real server that ends a recovery, as a promoted standby does: it writes on another timeline from then on. */
 test('a server that was recovered to its end goes on; an older copy of it, or one that no node remembers, does not', async () => {

@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { openPool } from '../../src/store/postgres.js'
 import { openReplicated } from '../drills/replicated.js'
-import { consoleClient } from '../support/console.js'
-import { createAccount, startGateway, testKeys } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { consoleClient } from '../support/gateway/console.js'
+import { createAccount, startGateway, testKeys } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 test('the lists of the console are read on the replica, and on the primary while the replica lags or is gone', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'carteiro-replica-'))

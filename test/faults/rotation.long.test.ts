@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { initialisedDataFolder } from '../support/data-folder.js'
-import { carteiro, Program } from '../support/program.js'
-import { receiverForTest } from '../support/receiver.js'
-import { request, send, validSend } from '../support/requests.js'
+import { initialisedDataFolder } from '../support/database/data-folder.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { carteiro, Program } from '../support/programs/carteiro-program.js'
 
 test('while the master key is rotated, a running gateway goes on signing webhooks, making new ones and taking its tokens; so does the next start', async () => {
   const receiver = await receiverForTest()

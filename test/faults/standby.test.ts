@@ -4,10 +4,10 @@ import { prepareDatabase } from '../../src/app/database/database.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { isStandbyLost } from '../../src/store/standby.js'
-import { initialisedDataFolder } from '../support/data-folder.js'
-import { poolForTest } from '../support/database.js'
-import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
+import { initialisedDataFolder } from '../support/database/data-folder.js'
+import { poolForTest } from '../support/database/database.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** A real server whose synchronous standby is gone: commits wait, and are done all the same once somebody ends the wait. */
 test('with its synchronous standby lost, a gateway accepts nothing, and tells the truth about what it had begun', async () => {

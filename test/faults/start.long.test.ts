@@ -15,9 +15,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.js'
-import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
-import { carteiro, Program } from '../support/program.js'
-import { request, send, validSend } from '../support/requests.js'
+import { dataFolder, initialisedDataFolder } from '../support/database/data-folder.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { carteiro, Program } from '../support/programs/carteiro-program.js'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534

@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
-import { carteiro, ROOT as PROGRAM_ROOT, Program } from '../support/program.js'
-import { request, send } from '../support/requests.js'
+import { dataFolder, initialisedDataFolder } from '../support/database/data-folder.js'
+import { request, send } from '../support/gateway/requests.js'
+import { carteiro, ROOT as PROGRAM_ROOT, Program } from '../support/programs/carteiro-program.js'
 
 const isRoot = process.getuid?.() === 0
 

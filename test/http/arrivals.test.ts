@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { queryValue } from '../../src/store/postgres.js'
-import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway.js'
+import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway/gateway.js'
 
 /** How long a request may take to arrive, while the server runs and when it stops. */
 const { database } = await gatewayForFile()

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parseRange } from '../../src/domain/access/address-range.js'
 import { addBodyParser, type BodyLimits, LARGE_BODY } from '../../src/http/body.js'
 import { handleError } from '../../src/http/errors.js'
-import { type Answer, request } from '../support/requests.js'
+import { type Answer, request } from '../support/gateway/requests.js'
 
 const PATIENT = { waiting: 1_000, maxWaitMs: 30_000, slowest: { bytesPerSecond: 1, graceMs: 60_000 } }
 const ample = { bytes: 1_000 * LARGE_BODY, share: 1_000 * LARGE_BODY, ...PATIENT }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { gatewayForFile, readMetrics } from '../support/gateway.js'
-import { endWork, ScriptedCarrier, startTestWorker } from '../support/lanes.js'
-import { request, send, validSend } from '../support/requests.js'
+import { gatewayForFile, readMetrics } from '../support/gateway/gateway.js'
+import { endWork, ScriptedCarrier, startTestWorker } from '../support/gateway/lanes.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** The disk of the data folder nearly full: what is said to clients and to the load balancer, and what goes on. */
 const MIB = 1_048_576

@@ -12,12 +12,12 @@ import { createRecorder } from '../../src/engine/record/recorder.js'
 import { exportPerson } from '../../src/evidence/person/export.js'
 import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/delivery/claims.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { fileOf, filesFolder, storeAt } from '../support/files.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
-import { openLink, sendNotification } from '../support/recipients.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
-import { visit } from '../support/visitor.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { openLink, sendNotification } from '../support/gateway/recipients.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
+import { visit } from '../support/gateway/visitor.js'
 
 /** A gateway that keeps recordings and letters in a folder. */
 const folder = filesFolder()

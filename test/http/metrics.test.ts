@@ -11,12 +11,12 @@ import { readLogLag } from '../../src/store/evidence/log-head.js'
 import { openPool } from '../../src/store/postgres.js'
 import { countStart, readStarts, readWorkers } from '../../src/store/processes.js'
 import { readWebhookDepth } from '../../src/store/webhook/endpoints.js'
-import { databaseForTest } from '../support/database.js'
-import { createAccount, gatewayForFile, gatewayForTest, readMetrics } from '../support/gateway.js'
-import { refused, ScriptedCarrier, workersForTests } from '../support/lanes.js'
-import { readPlans } from '../support/plans.js'
-import { findProgram } from '../support/programs.js'
-import { request, send, validSend } from '../support/requests.js'
+import { databaseForTest } from '../support/database/database.js'
+import { readPlans } from '../support/database/plans.js'
+import { createAccount, gatewayForFile, gatewayForTest, readMetrics } from '../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, workersForTests } from '../support/gateway/lanes.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { findProgram } from '../support/programs/other-programs.js'
 
 /** What Prometheus reads: of the processes, of the queues, and of what workers report of themselves and their carriers. */
 const { database, gateway, account } = await gatewayForFile()

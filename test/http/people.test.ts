@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { gatewayForFile, gatewayForTest } from '../support/gateway.js'
-import { errorBody, request } from '../support/requests.js'
-import { visit } from '../support/visitor.js'
+import { gatewayForFile, gatewayForTest } from '../support/gateway/gateway.js'
+import { errorBody, request } from '../support/gateway/requests.js'
+import { visit } from '../support/gateway/visitor.js'
 
 /** The addresses that belong to no notification: people get pages in Portuguese, programs JSON. */
 

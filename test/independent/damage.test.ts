@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { steps } from '../../src/evidence/verify/fault.js'
-import { dataFolder } from '../support/data-folder.js'
+import { dataFolder } from '../support/database/data-folder.js'
 import { writeDamage } from './damage.js'
 
 /** npm run drill -- evidence: the bundles on which two verifiers are compared. */

@@ -5,7 +5,7 @@ import { seeded } from '../../simulator/random.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { looksLikeZip } from '../../src/evidence/verify/zip.js'
-import { sampleBundle } from '../support/bundles.js'
+import { sampleBundle } from '../support/evidence/bundles.js'
 
 /** Good and damaged bundles in a folder, with what our verifier says of each, to be compared with what another verifier says. */
 export interface DamageOptions {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { needPrograms } from '../support/needed-programs.js'
+import { needPrograms } from '../support/programs/needed-programs.js'
 import { type Verdicts, writeDamage } from './damage.js'
 
 needPrograms('python3', 'openssl')

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { embeddedFiles } from '../../src/evidence/signature/pdf/embedded-files.js'
 import { verifyPdf } from '../../src/evidence/signature/pdf/verification.js'
-import { damagedPdf, expectVerdict } from '../support/damaged-pdf.js'
-import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../support/document-signing.js'
+import { damagedPdf, expectVerdict } from '../support/evidence/damaged-pdf.js'
+import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../support/evidence/document-signing.js'
+import { typstPdf } from '../support/evidence/typst.js'
 import fc from '../support/generated.js'
-import { findProgram } from '../support/programs.js'
-import { typstPdf } from '../support/typst.js'
+import { findProgram } from '../support/programs/other-programs.js'
 
 /** Signed documents as independent programs judge them: poppler's pdfsig with NSS, and qpdf. */
 const missing = ['pdfsig', 'qpdf', 'certutil'].filter(name => findProgram(name) === null)

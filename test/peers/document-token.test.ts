@@ -8,8 +8,8 @@ import { factsOf, readCertificate } from '../../src/evidence/signature/certifica
 import type { SigningKey } from '../../src/evidence/signature/cms-writing.js'
 import { openPkcs11 } from '../../src/evidence/signature/key/pkcs11.js'
 import type { Pkcs11Location } from '../../src/evidence/signature/key/settings.js'
-import { type Certification, createCertification } from '../support/certification.js'
-import { findProgram } from '../support/programs.js'
+import { type Certification, createCertification } from '../support/evidence/certification.js'
+import { findProgram } from '../support/programs/other-programs.js'
 
 /** Signatures by a token, played by SoftHSM, with OpenSC's pkcs11-tool. */
 const MODULE = '/usr/lib/softhsm/libsofthsm2.so'

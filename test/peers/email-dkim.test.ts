@@ -8,9 +8,9 @@ import { createSigner } from '../../src/channels/email/dkim/signer.js'
 import { dkimRecord, type SigningKey } from '../../src/channels/email/dkim/signing-key.js'
 import { composeEmail } from '../../src/channels/email/message/compose.js'
 import { email } from '../channels/email/messages.js'
-import { databaseForTest } from '../support/database.js'
-import { testKeys } from '../support/gateway.js'
-import { findProgram, run } from '../support/programs.js'
+import { databaseForTest } from '../support/database/database.js'
+import { testKeys } from '../support/gateway/gateway.js'
+import { findProgram, run } from '../support/programs/other-programs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const program = findProgram('opendkim')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { EmailMessage } from '../../src/channels/email/email-message.js'
 import { composeEmail } from '../../src/channels/email/message/compose.js'
 import { email } from '../channels/email/messages.js'
-import { findProgram, run } from '../support/programs.js'
+import { findProgram, run } from '../support/programs/other-programs.js'
 
 const program = findProgram('python3')
 

@@ -6,7 +6,7 @@ import type { EmailMessage } from '../../src/channels/email/email-message.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
 import type { Carrier } from '../../src/channels/provider.js'
 import { email } from '../channels/email/messages.js'
-import { findProgram } from '../support/programs.js'
+import { findProgram } from '../support/programs/other-programs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { smtpSink } from './smtp-sink.js'
 

@@ -7,7 +7,7 @@ import type { LetterReceipt, Sheet, SheetCopy, SheetLogo } from '../../src/chann
 import { createTypesetter } from '../../src/channels/letter/typesetter.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
 import { readBlocks } from '../../src/runtime/typesetting/blocks.js'
-import { pngOf } from '../support/pictures.js'
+import { pngOf } from '../support/programs/pictures.js'
 
 /** The letter as independent programs read it: poppler and zbar. */
 const typesetter = createTypesetter(1)

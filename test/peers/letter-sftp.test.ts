@@ -13,7 +13,7 @@ import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
 import type { Carrier, CarrierEvent, SendError } from '../../src/channels/provider.js'
 import { freePort } from '../../src/runtime/free-port.js'
 import { letterTo } from '../channels/letter/letters.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 
 /** e-Carta over a real SFTP server: OpenSSH's own, on a port of this test. */
 const SSHD = '/usr/sbin/sshd'

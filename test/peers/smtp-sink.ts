@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { onTestFinished } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.js'
-import { isRoot, untilListening } from '../support/programs.js'
+import { isRoot, untilListening } from '../support/programs/other-programs.js'
 
 /** Postfix's test server, stopped when the test ends. */
 export async function smtpSink(program: string, options: string[], folder?: string): Promise<number> {

@@ -13,8 +13,8 @@ import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/text/wav.js'
 import { call } from '../channels/voice/calls.js'
 import { openExchange } from '../channels/voice/exchange.js'
-import { findProgram } from '../support/programs.js'
-import { loudness } from '../support/sound.js'
+import { findProgram } from '../support/programs/other-programs.js'
+import { loudness } from '../support/programs/sound.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const programs = ['sipp', 'baresip', 'espeak-ng'].map(findProgram)

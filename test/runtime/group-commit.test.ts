@@ -6,11 +6,11 @@ import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept/accept.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/runtime/group-commit.js'
 import { setPrice } from '../../src/store/accounts/costs.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { chainFault, countRows, readStored } from '../support/database/stored.js'
 import { type Deferred, deferred } from '../support/deferred.js'
-import { createAccount, gatewayForTest, type TestAccount } from '../support/gateway.js'
-import { type Answer, errorBody, send, validSend } from '../support/requests.js'
-import { chainFault, countRows, readStored } from '../support/stored.js'
+import { createAccount, gatewayForTest, type TestAccount } from '../support/gateway/gateway.js'
+import { type Answer, errorBody, send, validSend } from '../support/gateway/requests.js'
 
 class ItemFault extends Error {}
 class Overloaded extends Error {}

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import type { ListedObject, ObjectStore } from '../../src/runtime/objects/object-store.js'
 import { openObjectStore, readObjectStore } from '../../src/runtime/objects/settings.js'
-import { s3ForFile } from '../support/s3.js'
+import { s3ForFile } from '../support/programs/s3.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'carteiro-objects-'))
 afterAll(() => rmSync(folder, { recursive: true }))

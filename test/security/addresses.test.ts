@@ -2,10 +2,10 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addRange, removeRange } from '../../src/store/accounts/accounts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 import { rawRequest } from '../support/raw-http.js'
-import { send, validSend } from '../support/requests.js'
 
 /** Documentation addresses (RFC 5737, RFC 3849); loopback, from which every test calls, is not registered. */
 const REGISTERED = '203.0.113.7'

@@ -7,11 +7,11 @@ import { channelModules } from '../../src/channels/registry.js'
 import { callbackUrl, twilioSignature } from '../../src/channels/voice/twilio-callback.js'
 import { simulatorSecret } from '../../src/domain/access/keys.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { attemptBy } from '../support/attempts.js'
-import { brokenChains } from '../support/chain.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { brokenChains } from '../support/evidence/chain.js'
+import { attemptBy } from '../support/gateway/attempts.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** Callbacks with a valid signature, of real carriers and of the simulator beside them, about messages of others. */
 let database: TestDatabase

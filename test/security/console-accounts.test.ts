@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { addSuppression } from '../../src/store/accounts/suppressions.js'
-import { type ConsoleClient, consoleClient, consoleRoutes } from '../support/console.js'
-import { createAccount, gatewayForFile, type TestAccount } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { type ConsoleClient, consoleClient, consoleRoutes } from '../support/gateway/console.js'
+import { createAccount, gatewayForFile, type TestAccount } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /**
  * What belongs to one account is out of reach under the name of another one, on every route of the console. Each attack is also made by

@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/access/totp.js'
-import { type ConsoleClient, clientWith, consoleClient, consoleRoutes, cookieOf, ownPage, PASSWORD } from '../support/console.js'
-import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { type Answer, request, send, validSend } from '../support/requests.js'
+import {
+  type ConsoleClient,
+  clientWith,
+  consoleClient,
+  consoleRoutes,
+  cookieOf,
+  ownPage,
+  PASSWORD,
+} from '../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
+import { type Answer, request, send, validSend } from '../support/gateway/requests.js'
 
 /** What a hostile page, a stolen cookie or a program that types anything gets from the console. */
 const { database, gateway, account } = await gatewayForFile({ parts: { console: { everyMs: 20, aliveEveryMs: 20 } } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { OperatorRole } from '../../src/domain/access/operator.js'
-import { concretePath, consoleClient, consoleRoutes, ownPage } from '../support/console.js'
-import { gatewayForFile } from '../support/gateway.js'
+import { concretePath, consoleClient, consoleRoutes, ownPage } from '../support/gateway/console.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
 
 /** Who may call what. A route that is not in the table fails the test: whoever adds one says here who may call it. */
 const E: readonly OperatorRole[] = ['operator', 'sender', 'auditor']

@@ -11,9 +11,9 @@ import {
   invitationLink,
   ownPage,
   PASSWORD,
-} from '../support/console.js'
-import { createAccount, gatewayForFile, startGateway } from '../support/gateway.js'
-import { type Answer, request, send, validSend } from '../support/requests.js'
+} from '../support/gateway/console.js'
+import { createAccount, gatewayForFile, startGateway } from '../support/gateway/gateway.js'
+import { type Answer, request, send, validSend } from '../support/gateway/requests.js'
 
 /** Whoever is not signed in, not of our own page, not of the account or not of the role gets nothing from the console. */
 const { database, gateway, account } = await gatewayForFile()

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
 import type { Fact } from '../../src/domain/delivery/transition.js'
 import { recordChanges } from '../../src/engine/record/record.js'
-import { gatewayForFile } from '../support/gateway.js'
-import { type Sent, sendNotification } from '../support/recipients.js'
-import { request } from '../support/requests.js'
+import { gatewayForFile } from '../support/gateway/gateway.js'
+import { type Sent, sendNotification } from '../support/gateway/recipients.js'
+import { request } from '../support/gateway/requests.js'
 
 /** The recipient's link is the recipient's alone: whatever others quote of a message, the sender reads it without the link. */
 

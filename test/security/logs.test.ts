@@ -6,11 +6,11 @@ import { readConfig } from '../../src/app/config.js'
 import { openLog } from '../../src/app/log.js'
 import { startWorker } from '../../src/app/worker/worker.js'
 import { readTotals } from '../../src/store/carrier/totals.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
-import { QUICK_TIMING } from '../support/lanes.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { QUICK_TIMING } from '../support/gateway/lanes.js'
+import { request, send } from '../support/gateway/requests.js'
 import { rawRequest } from '../support/raw-http.js'
-import { request, send } from '../support/requests.js'
 
 /** Every value is unlike anything else in a log line, so that finding it proves a leak. */
 const secrets = {

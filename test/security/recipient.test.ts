@@ -5,9 +5,9 @@ import { matchesReply } from '../../src/domain/recipient/reply.js'
 import { createReplies, replyLimit } from '../../src/engine/recipient/replies.js'
 import { createVisitRecorder } from '../../src/engine/recipient/visits.js'
 import { resetAttempts, takeAttempt } from '../../src/store/recipient/visit-counts.js'
-import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../support/gateway.js'
-import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../support/recipients.js'
-import { ANY_TIME, cookieOf, filled, type Seen, visit } from '../support/visitor.js'
+import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
+import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../support/gateway/recipients.js'
+import { ANY_TIME, cookieOf, filled, type Seen, visit } from '../support/gateway/visitor.js'
 
 /** Attacks on the recipient's pages, and the answers that they must get. */
 

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { MAX_TOKEN_BYTES, TOKEN_ISSUER } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
 import { revokeToken } from '../../src/store/accounts/tokens.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, issueToken, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, issueToken, startGateway, type TestAccount, testKeys } from '../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { rawRequest } from '../support/raw-http.js'
-import { errorBody, request, send, validSend } from '../support/requests.js'
 
 const UNAUTHORIZED = { statusCode: 401, message: 'Unauthorized', error: 'Unauthorized' }
 

@@ -6,7 +6,7 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, vi } from 'vitest'
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.js'
-import { type Answer, request } from '../support/requests.js'
+import { type Answer, request } from '../support/gateway/requests.js'
 
 /** The simulator and the programs that it talks to. Each has its own sockets and is closed with the test. */
 export interface TestSimulator extends Simulator {

@@ -4,7 +4,7 @@ import { describeFaults, FaultSwitch } from '../../simulator/faults.js'
 import type { Inbox } from '../../simulator/inbox.js'
 import { createSimulator } from '../../simulator/simulator.js'
 import { html } from '../../src/domain/text/html.js'
-import { request } from '../support/requests.js'
+import { request } from '../support/gateway/requests.js'
 
 /** A minimal channel: phones that receive a text over HTTP. */
 function phones(channel: 'sms' | 'voice', inbox: Inbox): SimulatedChannel {

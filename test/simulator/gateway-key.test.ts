@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Visitor } from '../../simulator/visitor.js'
-import { request } from '../support/requests.js'
+import { request } from '../support/gateway/requests.js'
 import { simulatorForTest, type TestSimulator } from './carriers.js'
 
 /** The simulator’s carriers serve the gateway that started with them, and nobody else on the machine. */

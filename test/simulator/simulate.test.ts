@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { nextFreePort } from '../../simulator/addresses.js'
-import { request } from '../support/requests.js'
+import { request } from '../support/gateway/requests.js'
 import { simulatorForTest } from './carriers.js'
 
 interface Running {

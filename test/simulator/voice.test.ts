@@ -3,7 +3,7 @@ import { FATES, fateNumber } from '../../simulator/voice/fates.js'
 import { melody } from '../../simulator/voice/sound.js'
 import { readTwiml } from '../../simulator/voice/twiml.js'
 import { readWav } from '../../src/domain/text/wav.js'
-import { loudness } from '../support/sound.js'
+import { loudness } from '../support/programs/sound.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest, type TestSimulator } from './carriers.js'
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { Visitor } from '../../simulator/visitor.js'
 import { FATES, fateNumber } from '../../simulator/whatsapp/fates.js'
 import { FAULT_FIELDS } from '../../simulator/whatsapp/labels.js'
-import { request } from '../support/requests.js'
+import { request } from '../support/gateway/requests.js'
 import { readSource } from '../support/sources.js'
 import { allowSite, simulatorForTest, type TestSimulator } from './carriers.js'
 

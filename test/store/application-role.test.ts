@@ -5,8 +5,8 @@ import { OperatorError } from '../../src/domain/errors.js'
 import { mayRewriteHistory } from '../../src/store/application-role.js'
 import { ensureMonths } from '../../src/store/migrate.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
-import { emptyDatabaseForTest, type TestDatabase } from '../support/database.js'
-import { testKeys } from '../support/gateway.js'
+import { emptyDatabaseForTest, type TestDatabase } from '../support/database/database.js'
+import { testKeys } from '../support/gateway/gateway.js'
 
 /** A PostgreSQL of the operator's own: an empty database, and users as an administrator makes them. */
 async function operatorDatabase(): Promise<{

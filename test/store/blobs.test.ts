@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { channelModules } from '../../src/channels/registry.js'
 import { deleteUnusedBlobs, storeBlobs } from '../../src/store/files/blobs.js'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 
 const USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { returnRate, takeRate } from '../../src/store/carrier/rates.js'
 import { transaction } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 
 let database: TestDatabase
 

@@ -12,8 +12,8 @@ import {
   renewLeases,
 } from '../../src/store/delivery/claims.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
-import { databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { databaseForTest, type TestDatabase } from '../support/database/database.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 const OWNER = '5f0c4b52-6a0f-4c0e-9a39-0d0c7a1f8f11'
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Queue } from '../../src/domain/queue.js'
 import { createDueSignal, listenDue, signalDue } from '../../src/store/delivery/due-signal.js'
 import { Servers } from '../../src/store/servers.js'
-import { databaseForTest } from '../support/database.js'
+import { databaseForTest } from '../support/database/database.js'
 
 test('a worker hears which queues have something due, and whether webhooks have', async () => {
   const { pool, url } = await databaseForTest()

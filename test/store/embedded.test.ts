@@ -5,7 +5,7 @@ import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { OperatorError } from '../../src/domain/errors.js'
 import { type Embedded, type EmbeddedOptions, openEmbedded } from '../../src/store/embedded/server.js'
-import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
+import { dataFolder, initialisedDataFolder } from '../support/database/data-folder.js'
 
 const isRoot = process.getuid?.() === 0
 const RETRY_MS = { first: 20, longest: 100 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { type EventPosition, readEventsAfter } from '../../src/store/notification/event-log.js'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { deferred } from '../support/deferred.js'
 
 let database: TestDatabase

@@ -11,9 +11,9 @@ import { readBlob, readBlobPiece, readBlobs } from '../../src/store/files/read.j
 import { storeAnywhere, storeFile } from '../../src/store/files/write.js'
 import { claimInstallation } from '../../src/store/installation.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { fileOf, filesFolder, poolWithFiles, storeAt } from '../support/files.js'
-import { s3ForFile } from '../support/s3.js'
+import { s3ForFile } from '../support/programs/s3.js'
 
 const USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 const folder = filesFolder()

@@ -16,10 +16,10 @@ import { listQueue } from '../../src/store/delivery/queue.js'
 import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
 import { type IdMonths, monthOfId, monthsOfIds } from '../../src/store/months.js'
 import { type Settlement, settleMessages } from '../../src/store/webhook/queue.js'
-import { createDatabase } from '../support/database.js'
-import { createAccount, startGateway } from '../support/gateway.js'
-import { readPlans } from '../support/plans.js'
-import { send, validSend } from '../support/requests.js'
+import { createDatabase } from '../support/database/database.js'
+import { readPlans } from '../support/database/plans.js'
+import { createAccount, startGateway } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /**
  * What grows with the age of an installation must not grow with it: months that are over, and accounts that are not served now.

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordAudit } from '../../src/store/audit.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { transaction } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 /** What the program's own role can do to what was recorded: add to it. All other tests run under the same role. */
 let database: TestDatabase

@@ -3,9 +3,9 @@ import { newId } from '../../src/domain/id.js'
 import { replyLimit } from '../../src/engine/recipient/replies.js'
 import { deleteLostLinks, findCodes, insertLinks } from '../../src/store/recipient/links.js'
 import { deleteLostCounts, takeAttempt } from '../../src/store/recipient/visit-counts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
-import { send, validSend } from '../support/requests.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, startGateway } from '../support/gateway/gateway.js'
+import { send, validSend } from '../support/gateway/requests.js'
 
 let database: TestDatabase
 let gateway: Gateway

@@ -9,8 +9,8 @@ import { deriveKeys } from '../../src/domain/access/keys.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { findBeyond, findPending, migrate } from '../../src/store/migrate.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
-import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database.js'
-import { testKeys } from '../support/gateway.js'
+import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database/database.js'
+import { testKeys } from '../support/gateway/gateway.js'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 const files = readdirSync(FOLDER)

@@ -7,7 +7,7 @@ import { type Acceptance, acceptedEvent, planDeliveries, type SendRequest } from
 import { ensureMonths } from '../../src/store/migrate.js'
 import { findWritten, insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 
 let database: TestDatabase
 let pool: Pool

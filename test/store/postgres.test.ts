@@ -14,8 +14,8 @@ import {
   run,
   transaction,
 } from '../../src/store/postgres.js'
-import { databaseForTest, poolForTest } from '../support/database.js'
-import { relayForTest } from '../support/database-relay.js'
+import { databaseForTest, poolForTest } from '../support/database/database.js'
+import { relayForTest } from '../support/database/database-relay.js'
 
 /** The level at which our connections commit on a database that was set to another one. */
 async function levelOn(given: string): Promise<string> {

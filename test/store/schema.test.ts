@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { databaseForTest } from '../support/database.js'
-import { describeSchema, SCHEMA_FILE } from '../support/schema.js'
+import { databaseForTest } from '../support/database/database.js'
+import { describeSchema, SCHEMA_FILE } from '../support/generators/schema.js'
 
 test('migrations/schema.sql shows the schema that the migrations create', async () => {
   const { pool } = await databaseForTest()

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureMonths } from '../../src/store/migrate.js'
 import { candidatesQuery, type Search, searchNotifications } from '../../src/store/notification/search.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 
 /** A large account among others, over three months: a page reads a range of an index, and no partition is read as a whole. */
 let database: TestDatabase

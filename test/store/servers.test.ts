@@ -10,9 +10,9 @@ import { listenDue, signalDue } from '../../src/store/delivery/due-signal.js'
 import { isOutage, openPool, type Pool, queryValue, runOnce, transaction } from '../../src/store/postgres.js'
 import { Servers } from '../../src/store/servers.js'
 import { readReplication } from '../../src/store/standby.js'
-import { selfSigned } from '../support/certificate.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { type DatabaseRelay, relayForTest } from '../support/database-relay.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { type DatabaseRelay, relayForTest } from '../support/database/database-relay.js'
+import { selfSigned } from '../support/programs/certificate.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('DATABASE_URL', () => {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/store/postgres.js'
 import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../../src/store/webhook/attempts.js'
 import { findEndpoint, type HealthChange, insertEndpoint, recordHealth } from '../../src/store/webhook/endpoints.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 /** What is remembered of an endpoint that fails, and how it is found again. */
 let database: TestDatabase

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { insertEndpoint, recordHealth, updateEndpoint } from '../../src/store/webhook/endpoints.js'
 import { claimMessages, findFront, releaseMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
-import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
+import { createAccount } from '../support/gateway/gateway.js'
 
 /** What a claim costs, however much was sent before. */
 let database: TestDatabase

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { webhookChores } from '../../src/app/worker/webhooks.js'
-import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { request, send, validSend } from '../support/requests.js'
-import { createWebhook, happen } from '../support/webhooks.js'
+import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { createWebhook, happen } from '../support/gateway/webhooks.js'
 
 const { database, gateway, account } = await gatewayForFile()
 

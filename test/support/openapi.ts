@@ -1,6 +1,6 @@
 import { Compile, type Validator } from 'typebox/schema'
-import type { Gateway } from './gateway.js'
-import { type Answer, request } from './requests.js'
+import type { Gateway } from './gateway/gateway.js'
+import { type Answer, request } from './gateway/requests.js'
 
 /** The interface's own description, and whether an answer keeps what it promises. */
 export interface Schema {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Answer } from './requests.js'
+import type { Answer } from './gateway/requests.js'
 
 /** Bytes on a socket, for requests that no well-behaved client would send. */
 export interface ExchangeOptions {

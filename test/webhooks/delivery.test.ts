@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
-import { createDatabase, poolForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
-import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/receiver.js'
-import { request, send, validSend } from '../support/requests.js'
-import { createWebhook, happen, QUICK, startTestDeliverer } from '../support/webhooks.js'
+import { createDatabase, poolForTest, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/gateway/receiver.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
+import { createWebhook, happen, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Events over real sockets to a receiver that knows nothing of us but the standard. */
 let database: TestDatabase

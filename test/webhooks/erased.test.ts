@@ -4,10 +4,10 @@ import type { LinkTarget } from '../../src/domain/recipient/link.js'
 import { brazilianDate } from '../../src/domain/text/dates.js'
 import { endTerms } from '../../src/engine/ageing/retention.js'
 import { recordChanges } from '../../src/engine/record/record.js'
-import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { type Receiver, receiverForTest } from '../support/receiver.js'
-import { sendNotification } from '../support/recipients.js'
-import { createWebhook, happen, startTestDeliverer } from '../support/webhooks.js'
+import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
+import { type Receiver, receiverForTest } from '../support/gateway/receiver.js'
+import { sendNotification } from '../support/gateway/recipients.js'
+import { createWebhook, happen, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Webhooks about notifications that have lost their visits: the term of visits is over, and that of events is not. */
 const { database, gateway } = await gatewayForFile()

@@ -6,11 +6,11 @@ import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queu
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
 import { nameServer } from '../channels/email/name-server.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, issueToken, startGateway } from '../support/gateway.js'
-import { receiverForTest } from '../support/receiver.js'
-import { request } from '../support/requests.js'
-import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { createAccount, type Gateway, issueToken, startGateway } from '../support/gateway/gateway.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
+import { request } from '../support/gateway/requests.js'
+import { createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** What one worker holds: for whom, for how long, and what it writes about it. */
 let database: TestDatabase

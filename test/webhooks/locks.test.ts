@@ -4,12 +4,12 @@ import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
 import { pruneMessages, replayBatch } from '../../src/store/webhook/messages.js'
 import { claimMessages, makeMessagesDue, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
-import { countWaiting, holdRows } from '../support/locks.js'
-import { receiverForTest, refuseWith } from '../support/receiver.js'
-import { request } from '../support/requests.js'
-import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { countWaiting, holdRows } from '../support/database/locks.js'
+import { createAccount, type Gateway, startGateway } from '../support/gateway/gateway.js'
+import { receiverForTest, refuseWith } from '../support/gateway/receiver.js'
+import { request } from '../support/gateway/requests.js'
+import { createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Endpoints and messages that a vanished node holds: what is about others is written. */
 let database: TestDatabase

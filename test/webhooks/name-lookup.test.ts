@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createNameLookup, type NameLookupOptions, type ResolveName } from '../../src/webhooks/name-lookup.js'
 import { openOutbound } from '../../src/webhooks/outbound.js'
 import { nameServer, type Zone } from '../channels/email/name-server.js'
-import { receiverForTest } from '../support/receiver.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
 
 /** Names that users gave, asked of a name server on loopback that says what a test wants, or nothing. */
 const AAAA = 28

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parseRange } from '../../src/domain/access/address-range.js'
 import { NoResponse, type Outbound, type OutboundOptions, openOutbound } from '../../src/webhooks/outbound.js'
-import { selfSigned } from '../support/certificate.js'
-import { type Received, receiverForTest } from '../support/receiver.js'
+import { type Received, receiverForTest } from '../support/gateway/receiver.js'
+import { selfSigned } from '../support/programs/certificate.js'
 
 /** Posting to whoever a user named: which connections are never made, and how little of an answer is ever taken. */
 function open(options: Partial<OutboundOptions> = {}): Outbound {

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { receiverForTest } from '../support/receiver.js'
-import { sendNotification } from '../support/recipients.js'
-import { request } from '../support/requests.js'
-import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
+import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
+import { receiverForTest } from '../support/gateway/receiver.js'
+import { sendNotification } from '../support/gateway/recipients.js'
+import { request } from '../support/gateway/requests.js'
+import { createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Messages that cannot be made, of events that no version of the program has written. */
 const { database, gateway } = await gatewayForFile()

@@ -3,6 +3,7 @@ import type { Keys } from '../../domain/access/keys.js'
 import type { Clock } from '../../domain/clock.js'
 import { VERIFICATION_KEY, verificationAt } from '../../domain/evidence/verification-code.js'
 import type { Scope } from '../../domain/scope.js'
+import { MIB } from '../../domain/units.js'
 import { createGuessGuard, type GuessLimits } from '../../engine/recipient/guess-guard.js'
 import { buildBundle } from '../../evidence/bundle/bundle.js'
 import type { BundleParts } from '../../evidence/bundle/parts.js'
@@ -95,7 +96,7 @@ export function openEvidence(parts: EvidenceParts & { clock: Clock; log: Log; pu
 }
 
 /** A larger one is not put into the report, which says where to get it. */
-const MAX_EMBEDDED = 24 * 1_048_576
+const MAX_EMBEDDED = 24 * MIB
 
 const verificationKey = (keys: Keys): Buffer => keys.derive(VERIFICATION_KEY)
 

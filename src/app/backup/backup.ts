@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Keys } from '../../domain/access/keys.js'
 import { FileDamaged, OperatorError } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import { readTreeHead } from '../../evidence/tree-head.js'
 import { type Draft, openDraft } from '../../runtime/draft.js'
 import { syncFolder } from '../../runtime/folder.js'
@@ -129,7 +130,7 @@ async function* framesOf(client: BackupConnection, parts: BackupParts, report: B
   yield writeFrame({ kind: 'whole', value: { tables: report.tables, rows: report.rows, files: report.files } })
 }
 
-const FILE_PART = 1_048_576
+const FILE_PART = MIB
 
 /** Every part is verified before it is written; what was written of a file that turns out damaged is marked as no file. */
 async function* fileFrames(

@@ -1,3 +1,4 @@
+import { MIB } from '../../domain/units.js'
 import type { CopiedSequence, CopiedTable } from '../../store/backup/tables.js'
 
 export interface Manifest {
@@ -38,7 +39,7 @@ export type Frame =
 const KINDS = ['manifest', 'table', 'data', 'end', 'whole', 'file'] as const
 const HEAD = 5
 /** No frame is larger: what says so was not written by us. */
-const MAX_FRAME = 64 * 1_048_576
+const MAX_FRAME = 64 * MIB
 
 export function writeFrame(frame: Frame): Buffer {
   const body = frame.kind === 'data' ? frame.bytes : Buffer.from(JSON.stringify(frame.value))

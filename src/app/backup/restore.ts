@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { deriveKeys } from '../../domain/access/keys.js'
 import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import type { ObjectStore } from '../../runtime/objects/object-store.js'
 import { openStream, SealedStreamFault } from '../../runtime/sealed-stream.js'
 import { copyIn } from '../../store/backup/copy-stream.js'
@@ -141,7 +142,7 @@ async function readBackup(parts: ReadingParts, writer: Writer): Promise<RestoreR
       throw new OperatorError(`O arquivo ${file} não existe, ou não pode ser lido. Verifique o caminho e as permissões.`)
     },
   )
-  const source = createReadStream(file, { highWaterMark: 1_048_576 })
+  const source = createReadStream(file, { highWaterMark: MIB })
   let report: RestoreReport | undefined
   try {
     await pipeline(

@@ -10,7 +10,7 @@ export interface DatabaseMemory extends TreeHead {
   mark: ServerMark
   /** By the database's clock. */
   atMs: number
-  /** The node stopped here. Of one that was killed, or runs, nobody knows what it did after it wrote this. */
+  /** Whether the node stopped after it wrote this. If it was killed or still runs, it may have done more since. */
   isFinal: boolean
 }
 

@@ -101,7 +101,7 @@ export class DatabaseWatch {
     this.#isCopied = read?.isCopied ?? false
   }
 
-  /** Only a server that was started or exchanged can have another database, but for one that is shorter than it was. */
+  /** Only a server that was started or exchanged can hold another database. A log that became shorter is suspect in any case. */
   async #isSuspect({ isConfirmed, startedAt, installation, recorded, current }: HomeServer): Promise<boolean> {
     if (!isConfirmed || recorded.timeline !== current.timeline || recorded.server !== current.server) return true
     if (this.#memory?.installation !== installation) return false

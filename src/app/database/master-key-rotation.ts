@@ -39,7 +39,7 @@ export async function findRoot(db: Queryable, keys: Keys): Promise<Keys> {
 
 /**
  * Seals everything with the next key, in one transaction: an interruption leaves everything under the old key or everything under the new
- * one. May be repeated, for what a node sealed with the old key in the last moment. Returns how many values were sealed anew.
+ * one. May be repeated, for what a node sealed with the old key in the last moment. Returns how many values were sealed again.
  */
 export async function rotateMasterKey(
   owner: Pool,

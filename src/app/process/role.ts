@@ -139,13 +139,13 @@ function watchInstallation({
     { name: 'schema', everyMs: 5_000, run: checkSchema },
   ]
   void runChores(chores, stop.asked, (chore, err) => {
-    // Others tell of a database that is away.
+    // An unreachable database is logged elsewhere.
     if (!(err instanceof StoreUnavailable)) log.warn({ chore, err }, 'a chore failed and will be tried again')
   })
   return outdated.signal
 }
 
-/** A supervisor that is gone does not matter here: 'disconnect' tells of it. */
+/** The supervisor may be gone: the 'disconnect' event reports that. */
 function tellParent(message: object): void {
   process.send?.(message, undefined, undefined, () => {})
 }

@@ -45,7 +45,7 @@ export interface LaneParts {
   pool: Pool
   /** The months of the notifications that may have work; null: all. */
   openMonths?: () => IdMonths | null
-  /** How often somebody asked for a look at the whole queue. */
+  /** How many searches of the whole queue were requested. */
   askedForAll?: () => number
   clock: Clock
   recorder: Recorder

@@ -35,7 +35,7 @@ export function workerReports(pool: Pool, lanes: readonly Lane<unknown>[]): { re
     async report() {
       await reportHealth(pool, id, lanes.map(toHealth))
       const { user, system } = process.cpuUsage()
-      const inFlight = lanes.reduce((sum, lane) => sum + lane.held.length, 0)
+      const inFlight = lanes.reduce((sum, lane) => sum + lane.leases.length, 0)
       const memoryBytes = process.memoryUsage.rss()
       await reportWorker(pool, { id, version, memoryBytes, cpuSeconds: (user + system) / 1e6, inFlight })
       await reportCalls()

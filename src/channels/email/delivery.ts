@@ -1,6 +1,6 @@
 import type { Mode } from '../../domain/access/token.js'
 import { html } from '../../domain/text/html.js'
-import { HOUR_MS } from '../../domain/units.js'
+import { HOUR_MS, MIB } from '../../domain/units.js'
 import { digest } from '../../runtime/digest.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { findAccountLogo, listAccounts } from '../../store/accounts/accounts.js'
@@ -43,9 +43,9 @@ export interface EmailOptions {
 /** The simulator answers faster than real servers. */
 const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
 /** The bytes of the e-mails on their way in this process. Live: two of the largest, or fifty with a file of 1 MiB. */
-const BYTES_ON_THEIR_WAY: Readonly<Record<Mode, number>> = { live: 128 * 1_048_576, test: 32 * 1_048_576 }
+const BYTES_ON_THEIR_WAY: Readonly<Record<Mode, number>> = { live: 128 * MIB, test: 32 * MIB }
 /** Some servers return the whole original message. */
-const MAX_RETURN_BYTES = 40 * 1_048_576
+const MAX_RETURN_BYTES = 40 * MIB
 const DKIM_REFRESH_MS = 30_000
 const FORWARD_MS = 5_000
 

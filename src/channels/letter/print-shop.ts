@@ -4,6 +4,7 @@ import type { Clock } from '../../domain/clock.js'
 import { readTrackingCode } from '../../domain/delivery/tracking-code.js'
 import { OperatorError } from '../../domain/errors.js'
 import { cutText } from '../../domain/text/text.js'
+import { MIB } from '../../domain/units.js'
 import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { type Callback, type CallbackRequest, type CarrierReport, type Provider, type Receipt, SendError } from '../provider.js'
@@ -15,7 +16,7 @@ import type { PostalAddress } from './postal-address.js'
 
 const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
-const MAX_ANSWER = 4 * 1_048_576
+const MAX_ANSWER = 4 * MIB
 const REASONS = { unsent: 'O serviço de impressão não pôde ser alcançado.', unanswered: 'O serviço de impressão não respondeu.' }
 /** An older callback may be a replayed one. */
 const FRESH_MS = 300_000

@@ -4,6 +4,7 @@ import { sha256 } from '../../domain/evidence/evidence.js'
 import { isSimulated } from '../../domain/evidence/grade.js'
 import type { Verification } from '../../domain/evidence/verification-code.js'
 import { brazilianDate } from '../../domain/text/dates.js'
+import { MIB } from '../../domain/units.js'
 import { makeOnce } from '../../runtime/made-once.js'
 import { isTypesetterOverloaded } from '../../runtime/typesetting/typesetter.js'
 import type { PdfSigner } from '../channel-runtime.js'
@@ -24,7 +25,7 @@ export interface ProofParts {
   now(): Date
 }
 
-const CACHE_BYTES = 32 * 1_048_576
+const CACHE_BYTES = 32 * MIB
 const CACHE_ENTRIES = 1_000
 
 /**

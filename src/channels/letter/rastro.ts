@@ -1,6 +1,7 @@
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { cutText } from '../../domain/text/text.js'
+import { MIB } from '../../domain/units.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { CarrierReport } from '../provider.js'
 import { readPostDate } from './post-date.js'
@@ -20,7 +21,7 @@ export const MAX_TRACKED = 50
 const TOKEN_MARGIN_MS = 60_000
 const DEFAULT_TOKEN_MS = 30 * 60_000
 const TIMEOUT_MS = 20_000
-const MAX_ANSWER = 4 * 1_048_576
+const MAX_ANSWER = 4 * MIB
 const REASONS = { unsent: 'Os Correios não puderam ser alcançados.', unanswered: 'Os Correios não responderam.' }
 
 /** The tracking of registered letters by Correios (SRO Rastro): https://usuario:codigo-de-acesso@api.correios.com.br?cartao=0012345678 */

@@ -1,6 +1,7 @@
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sha256 } from '../../domain/evidence/evidence.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { openDraft } from '../../runtime/draft.js'
 import { makeFolders, syncFolder } from '../../runtime/folder.js'
 
@@ -20,7 +21,7 @@ export interface HeldFolder {
 
 const NAME = /^([0-9a-f]{16})_([\w.-]+)_(\d+)\.wav$/
 /** A recording that nobody took within a week is deleted, because it is personal data. */
-const LONGEST_MS = 7 * 24 * 3_600_000
+const LONGEST_MS = 7 * 24 * HOUR_MS
 
 const trunkName = (trunk: string): string => sha256(Buffer.from(trunk)).slice(0, 16)
 

@@ -1,4 +1,5 @@
 import { sha256 } from '../../domain/evidence/evidence.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { noteLateData } from '../../store/ageing.js'
 import { storeAnywhere, storeFile } from '../../store/files/write.js'
 import { transaction } from '../../store/postgres.js'
@@ -24,7 +25,7 @@ const FETCH_TIMEOUT_MS = 60_000
 /** Longer than a fetch may take, so that no other node begins the same one meanwhile. */
 const AGAIN_MS = 2 * FETCH_TIMEOUT_MS
 const FIRST_DELAY_MS = 2_000
-const LONGEST_DELAY_MS = 3_600_000
+const LONGEST_DELAY_MS = HOUR_MS
 /** Two days: carriers keep recordings for much longer, but one that never comes must end somewhere. */
 const MAX_ATTEMPTS = 60
 

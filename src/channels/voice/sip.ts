@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, readWav, resample, type Sound, seconds } from '../../domain/text/wav.js'
+import { MIB } from '../../domain/units.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
@@ -31,7 +32,7 @@ const TIMEOUT_MS = MAX_CALL_SECONDS * 1_000
 const TELEPHONE_RATE = 8_000
 /** 150 words a minute is slower than espeak-ng's default, because the message is heard once and over a telephone. */
 const ESPEAK_OPTIONS = ['-v', 'pt-br', '-s', '150', '--stdin', '--stdout']
-const MAX_SPEECH = 64 * 1_048_576
+const MAX_SPEECH = 64 * MIB
 
 /** Final responses of RFC 3261, 21, that concern the person or the number. Any other response concerns the trunk. */
 const NO_ANSWER = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const

@@ -92,7 +92,7 @@ const UNCLEAR = 'unknown'
 
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
 
-/** A person answered, or somebody whom the carrier cannot tell from one, and the call is over. */
+/** The call was answered by a person, or by something that the carrier cannot tell from a person, and it is over. */
 export const isAnsweredEnd = (form: URLSearchParams): boolean =>
   form.get('CallStatus') === 'completed' && !isMachine(form.get('AnsweredBy') ?? '')
 

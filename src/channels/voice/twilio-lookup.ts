@@ -1,3 +1,4 @@
+import { MIB } from '../../domain/units.js'
 import { CarrierHttp, objectOf } from '../carrier-http.js'
 import { type CarrierEvent, type Found, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
@@ -20,7 +21,7 @@ type ListedCall = Record<string, unknown>
 /** The carrier's clock may be behind ours. */
 const CLOCK_SKEW_MS = 5 * 60_000
 const PAGE = 100
-const MAX_LIST = 4 * 1_048_576
+const MAX_LIST = 4 * MIB
 const TIMEOUT_MS = 30_000
 const UNANSWERED = 'A operadora de voz não respondeu à consulta.'
 /** The answers of a carrier that does not have the resource. */

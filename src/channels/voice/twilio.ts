@@ -1,5 +1,6 @@
 import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
 import { cutText } from '../../domain/text/text.js'
+import { MIB } from '../../domain/units.js'
 import { askWithCredentials, type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'
@@ -19,7 +20,7 @@ const TIMEOUT_MS = 15_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
 const MAX_ANSWER = 262_144
 const REASONS = { unsent: 'A operadora de voz não atende.', unanswered: 'A operadora de voz não respondeu ao pedido de ligação.' }
-const MAX_RECORDING = 64 * 1_048_576
+const MAX_RECORDING = 64 * MIB
 
 /** Errors of the number itself: another attempt changes nothing. */
 const permanentErrors: Record<number, string> = {

@@ -1,5 +1,6 @@
 import { OperatorError } from '../../domain/errors.js'
 import { cutText } from '../../domain/text/text.js'
+import { DAY_MS } from '../../domain/units.js'
 import { askWithCredentials, type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
 import type { ProviderModule } from '../provider-module.js'
@@ -14,7 +15,7 @@ const MAX_ANSWER = 65_536
 /** The longest text of an answer that the timeline shows. */
 const MAX_SHOWN = 1_000
 /** Meta repeats a callback that failed for seven days: until then its report may come. */
-const LONGEST_REPORT_MS = 7 * 86_400_000
+const LONGEST_REPORT_MS = 7 * DAY_MS
 const REASONS = {
   unsent: 'Não foi possível conectar ao WhatsApp.',
   unanswered: 'O WhatsApp recebeu a mensagem e não respondeu.',

@@ -32,7 +32,7 @@ const ED25519_PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex'
 
 /**
  * `root`: what tokens, links, replies and cookies come from. It is the first master key of the installation and stays when the master key is
- * rotated, because links are on paper and replies cannot be hashed anew. Fingerprint and sealing come from the master key of the moment.
+ * rotated, because links are on paper and replies cannot be hashed again. Fingerprint and sealing come from the master key of the moment.
  */
 export function deriveKeys(master: Buffer, root = master, sealing = sealingOf(master, master)): Keys {
   const derive = (purpose: string): Buffer => from(root, purpose)

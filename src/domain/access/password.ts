@@ -1,4 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { MIB } from '../units.js'
 
 /** OWASP's choice for scrypt: 32 MiB and some 80 ms of one of Node's threads for each guess. */
 const COST = { N: 32_768, r: 8, p: 1 }
@@ -34,7 +35,7 @@ export function isGuessable(password: string, about: readonly string[]): boolean
 /** NFKC: the same password typed on another keyboard is the same password (RFC 8265). */
 const derive = (password: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> =>
   new Promise((resolve, reject) =>
-    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, { ...cost, maxmem: 256 * 1_048_576 }, (error, key) =>
+    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, { ...cost, maxmem: 256 * MIB }, (error, key) =>
       error === null ? resolve(key) : reject(error),
     ),
   )

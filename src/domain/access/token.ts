@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { readId } from '../id.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../units.js'
 
 export const modes = ['live', 'test'] as const
 export type Mode = (typeof modes)[number]
@@ -62,6 +63,6 @@ const seconds = (date: Date): number => Math.floor(date.getTime() / 1000)
 /** A lifetime such as 90d, 12h, 30m or 1s in milliseconds, or null. */
 export function readLifetime(text: string): number | null {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const lifetime = Number(count) * { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 's' | 'm' | 'h' | 'd']
+  const lifetime = Number(count) * { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }[unit as 's' | 'm' | 'h' | 'd']
   return lifetime > 0 ? lifetime : null
 }

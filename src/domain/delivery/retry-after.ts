@@ -1,5 +1,7 @@
+import { HOUR_MS } from '../units.js'
+
 /** One wrong header must not hold a queue for a day. */
-const MAX_MS = 3_600_000
+const MAX_MS = HOUR_MS
 
 /** Reads Retry-After (RFC 9110, 10.2.3): seconds, or a date. null: absent, unreadable or past. An hour at most. */
 export function readRetryAfter(text: unknown, nowMs: number): number | null {

@@ -7,7 +7,7 @@ export type DeliveryState = (typeof deliveryStates)[number]
 export const isUnknown = (state: DeliveryState): boolean => state === 'uncertain' || state === 'unresolved'
 
 /** The delivery is in the queue, an attempt runs, or the outcome of an attempt is unknown. */
-export const isInFlight = (state: DeliveryState): boolean => state === 'queued' || state === 'sending' || isUnknown(state)
+export const isUnsettled = (state: DeliveryState): boolean => state === 'queued' || state === 'sending' || isUnknown(state)
 
 export type Failure =
   | 'validation' // the e-mail address failed the check made before sending

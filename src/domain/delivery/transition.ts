@@ -1,6 +1,6 @@
 import type { Channel, ChannelTraits } from '../channel.js'
 import type { Json } from '../evidence/canonical-json.js'
-import { type CancelReason, type DeliveryStatus, type Failure, isInFlight, isUnknown, type TakenParts } from './status.js'
+import { type CancelReason, type DeliveryStatus, type Failure, isUnknown, isUnsettled, type TakenParts } from './status.js'
 
 export type FactType =
   | 'released' // a waiting step goes after all
@@ -176,19 +176,19 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'note':
       return status
     case 'retried':
-      if (!isUnderWay(status)) return null
+      if (!awaitsOutcome(status)) return null
       return queuedAgain(status, data.notTaken ? 0 : status.unknownCount + (data.interrupted ? 1 : 0))
     case 'postponed':
-      return isOnItsWay(status) && status.failure === null ? { ...status, state: 'queued' } : null
+      return isQueuedOrSending(status) && status.failure === null ? { ...status, state: 'queued' } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return isUnderWay(status) ? leftUnknown(status, fact) : null
+      return awaitsOutcome(status) ? leftUnknown(status, fact) : null
     case 'unresolved':
       if (status.state === 'uncertain') return { ...status, state: 'unresolved' }
-      return data.restored !== undefined && isOpen(status) ? leftInCopy(status) : null
+      return data.restored !== undefined && isStillToBeSent(status) ? leftInCopy(status) : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
         ? { ...withSentDate(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
@@ -196,19 +196,21 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'revived':
       return mayRevive(status) ? revived(status) : null
     case 'processed':
-      return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
+      return isAboutLatest(status, data) && (status.processedAt === null || awaitsOutcome(status)) ? processed(status, at) : null
     case 'prepared':
-      if (!isAboutLatest(status, data) || (status.preparedAt !== null && !isUnderWay(status))) return null
+      if (!isAboutLatest(status, data) || (status.preparedAt !== null && !awaitsOutcome(status))) return null
       return { ...processed(status, at), preparedAt: status.preparedAt ?? at }
     case 'cancelled':
-      return status.state === 'waiting' || isEndedTwice(status, data) || isRepetition(status, data)
+      return status.state === 'waiting' || isFinalizedAfterNotNeeded(status, data) || isRepetition(status, data)
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'reopened':
       if (data.restored !== undefined) return status.state === 'unresolved' ? { ...status, state: 'waiting' } : null
       return status.cancelReason === 'not needed' ? { ...status, state: 'waiting', cancelReason: null, cancelledAt: null } : null
     case 'sent':
-      return isAboutLatest(status, data) && (status.sentAt === null || isUnderWay(status)) ? accepted(status, fact) : null
+      return isAboutLatest(status, data) && (status.sentAt === null || awaitsOutcome(status))
+        ? takenByCarrier(status, fact)
+        : null
     case 'delivered':
       return status.deliveredAt === null ? delivered(status, fact) : null
     case 'read':
@@ -221,7 +223,7 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
       return status.linkOpenedAt === null ? { ...sent(status, at), linkOpenedAt: at } : null
     case 'answered':
       // A message on its way must still be sent: the answer is to an earlier message.
-      return answered(isOnItsWay(status) ? status : sent(status, at), fact)
+      return answered(isQueuedOrSending(status) ? status : sent(status, at), fact)
     case 'failed':
       return status.failure === null && isAboutLatest(status, data) && !wasAlreadyDelivered(status, data)
         ? failed(withSentDate(status, fact, traits), fact)
@@ -251,7 +253,7 @@ function sent(status: DeliveryStatus, at: Date): DeliveryStatus {
 }
 
 /** The carrier has the message, or one part of it. */
-function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+function takenByCarrier(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { part, parts = 1 } = fact.data
   // Parts that another carrier delivered do not complete the message of this carrier.
   if (part === undefined) return sent(isAnother(status.taken, fact.data) ? { ...status, parts: [] } : status, fact.at)
@@ -267,7 +269,7 @@ function leftUnknown(status: DeliveryStatus, fact: Fact): DeliveryStatus {
 
 /** The carrier has these parts. The message counts as sent only when the carrier has all parts, so that the missing ones are sent. */
 function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number[], total: number): DeliveryStatus {
-  if (total === 1 || !isUnderWay(status)) return sent(status, at)
+  if (total === 1 || !awaitsOutcome(status)) return sent(status, at)
   const { taken } = status
   const isSame = taken !== null && !isAnother(taken, { ...data, segments: total })
   const known = [...new Set([...(isSame ? taken.parts : []), ...parts])].sort((a, b) => a - b)
@@ -280,18 +282,19 @@ function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number
 const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
   taken !== null && (carrier !== taken.by || segments !== taken.total)
 
-const isEndedTwice = ({ cancelReason }: DeliveryStatus, data: Fact['data']): boolean =>
+const isFinalizedAfterNotNeeded = ({ cancelReason }: DeliveryStatus, data: Fact['data']): boolean =>
   cancelReason === 'not needed' && data.cancelReason === 'finalized'
 
-/** Found when its attempt began: nothing of it has left. */
+/** A repetition is found when its attempt begins, before anything is sent. */
 const isRepetition = (status: DeliveryStatus, { cancelReason }: Fact['data']): boolean =>
-  cancelReason === 'repeated' && isOnItsWay(status) && status.failure === null && status.unknownCount === 0
+  cancelReason === 'repeated' && isQueuedOrSending(status) && status.failure === null && status.unknownCount === 0
 
-const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
+const isQueuedOrSending = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
-const isUnderWay = ({ failure, state }: DeliveryStatus): boolean => failure === null && isInFlight(state)
+const awaitsOutcome = ({ failure, state }: DeliveryStatus): boolean => failure === null && isUnsettled(state)
 
-const isOpen = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || status.state === 'waiting')
+const isStillToBeSent = (status: DeliveryStatus): boolean =>
+  status.failure === null && (isQueuedOrSending(status) || status.state === 'waiting')
 
 /** In the copy of a database it was still to be sent, and nobody knows whether it was sent after the copy was made. */
 const leftInCopy = (status: DeliveryStatus): DeliveryStatus => ({

@@ -4,6 +4,7 @@ import type { Channel } from '../channel.js'
 import type { DeliveryState, Failure } from '../delivery/status.js'
 import type { Json } from '../evidence/canonical-json.js'
 import { mapMembers } from '../text/text.js'
+import { DAY_MS } from '../units.js'
 
 const MAC_BYTES = 16
 const ID_BYTES = 16
@@ -114,5 +115,5 @@ export interface LinkLife {
 export function endOfLink({ settings, acceptedAt, state, failure }: LinkLife, nowMs: number): LinkEnd | null {
   if (failure === 'stranger') return 'stranger'
   if (state === 'cancelled') return 'withdrawn'
-  return nowMs > acceptedAt.getTime() + settings['link.days'] * 86_400_000 ? 'expired' : null
+  return nowMs > acceptedAt.getTime() + settings['link.days'] * DAY_MS ? 'expired' : null
 }

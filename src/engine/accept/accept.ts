@@ -22,6 +22,7 @@ import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/recipient/reply.js'
 import { type Scope, scopeKey } from '../../domain/scope.js'
 import { requireSendTime, waitForSendTime } from '../../domain/send/send-time.js'
+import { MIB } from '../../domain/units.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
@@ -72,7 +73,7 @@ export interface Accepted {
 }
 
 /** Enough to share the cost of a commit, and small enough that no request waits for a giant group. */
-const MAX_GROUP_BYTES = 8 * 1_048_576
+const MAX_GROUP_BYTES = 8 * MIB
 
 /** How long a standby counts as present. Groups that are written in this time after its loss have an unknown outcome. */
 const STANDBY_MAX_AGE_MS = 500

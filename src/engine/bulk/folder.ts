@@ -100,7 +100,7 @@ async function takeFile(
   // Another file may have come under the same name since: the next round takes it.
   if ((await identityNow(path)) !== seen) return
   await rename(path, join(done, name))
-  // A file that a person moves back is looked at anew.
+  // A file that a person moves back is checked again.
   known.delete(seen)
 }
 

@@ -209,7 +209,7 @@ async function complete(
       return { batch: known, repeated: true }
     }
     if (known.startedAt !== null || known.starts) throw new Refusal('batchChanged', [known.id])
-    // Started meanwhile: the next look finds that.
+    // Started meanwhile: the next round finds that.
     await deleteUnstarted(pool, known.id)
   }
 }

@@ -1,8 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Keys } from '../../domain/access/keys.js'
 import { isSameSecret } from '../../domain/access/secret.js'
+import { DAY_MS } from '../../domain/units.js'
 
-export const DEVICE_LIFE_MS = 180 * 86_400_000
+export const DEVICE_LIFE_MS = 180 * DAY_MS
 
 type DeviceKeys = Pick<Keys, 'derive'>
 interface Owner {

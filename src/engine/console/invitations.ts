@@ -1,6 +1,7 @@
 import { refuse } from '../../domain/errors.js'
 import { newId } from '../../domain/id.js'
 import { readEmailAddress } from '../../domain/text/mail-address.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { recordAudit } from '../../store/audit.js'
 import {
   findInvitation,
@@ -22,7 +23,7 @@ import {
   secretHash,
 } from './sign-in.js'
 
-const LIFE_MS = 24 * 3_600_000
+const LIFE_MS = 24 * HOUR_MS
 
 /** The path of a one-time link. The secret is in the fragment: it reaches neither a log nor a Referer header. */
 export const invitationPath = (secret: string): string => `/console/invitation#${secret}`

@@ -8,6 +8,7 @@ import type { Clock } from '../../domain/clock.js'
 import { Refusal, refuse } from '../../domain/errors.js'
 import { newId } from '../../domain/id.js'
 import { countCharacters, cutText } from '../../domain/text/text.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { recordAudit } from '../../store/audit.js'
 import { findOperator, type StoredOperator, spendTotpPeriod } from '../../store/console/operators.js'
@@ -31,7 +32,7 @@ export interface Client {
   device: string | null
 }
 
-export const SESSION_LIFE_MS = 12 * 3_600_000
+export const SESSION_LIFE_MS = 12 * HOUR_MS
 const SECRET_BYTES = 32
 const MAX_AGENT = 300
 /** A person mistypes a few times; a program guesses thousands of times. */

@@ -30,12 +30,12 @@ interface AttemptParts<Message> {
   /** The carrier asked for it: the lane claims nothing meanwhile. */
   pause(ms: number): void
   /** The carrier has the message of this flight: the lane may send the next one while this one is recorded. */
-  taken(held: Flight): void
+  carrierHasIt(flight: Flight): void
   /** Gives a message that the carrier cannot carry to another lane or back to the queue; false: the message stays here. */
   passOn(claim: Claim, message: Message): Promise<boolean>
 }
 
-/** One attempt, from the claim to its recorded outcome: prepare, ask the rules of contact, call the carrier, record. */
+/** Makes the attempts of a lane, each from the claim to its recorded outcome: prepare, ask the rules of contact, call the carrier, record. */
 export class Attempts<Message> {
   readonly #options: LaneOptions<Message>
   readonly #parts: AttemptParts<Message>
@@ -51,7 +51,7 @@ export class Attempts<Message> {
     return this.#records.counts
   }
 
-  async prepareAndSend(claim: Claim, held: Flight): Promise<void> {
+  async prepareAndSend(claim: Claim, flight: Flight): Promise<void> {
     this.#options.trace?.('claimed')
     const message = await this.#prepare(claim)
     if (message === null) return
@@ -59,9 +59,9 @@ export class Attempts<Message> {
     if (!(await this.#mayContact(claim))) return
     // If the lease ended meanwhile, another worker may be sending it already. Nothing has left: the failure is recorded if our claim
     // still holds, and refused otherwise.
-    if (performance.now() >= held.heldUntil)
+    if (performance.now() >= flight.heldUntil)
       return this.#failed(claim, new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.'), null)
-    await this.#send(claim, message, held)
+    await this.#send(claim, message, flight)
   }
 
   /** null: another lane has it, it is back in the queue, or its failure is recorded. */
@@ -113,27 +113,27 @@ export class Attempts<Message> {
     await this.#records.record(claim, fact, delayMs === null ? undefined : { delayMs })
   }
 
-  async #send(claim: Claim, message: Message, held: Flight): Promise<void> {
+  async #send(claim: Claim, message: Message, flight: Flight): Promise<void> {
     const { carrier, provider, identity, trace } = this.#options
     const { period } = this.#parts.breaker
     let receipt: Receipt
     const started = performance.now()
     try {
       trace?.('sending')
-      receipt = await sendInTime(carrier, message, held, provider.timeoutMs)
+      receipt = await sendInTime(carrier, message, flight, provider.timeoutMs)
     } catch (error) {
       // Carriers throw SendError and nothing else. How far a send with another error got is unknown.
       const unexpected = (): SendError => internalError('uncertain', 'Erro interno ao falar com a operadora.', error)
       const failure = error instanceof SendError ? error : unexpected()
-      if (!failure.untried) this.#called(held, failure.kind, started)
+      if (!failure.untried) this.#called(flight, failure.kind, started)
       return this.#failed(claim, failure, period, message)
     }
     // Before the message is packed: its event tells when it left.
     const at = this.#options.clock()
     trace?.('answered')
-    this.#called(held, 'sent', started)
+    this.#called(flight, 'sent', started)
     this.#parts.breaker.succeeded()
-    this.#parts.taken(held)
+    this.#parts.carrierHasIt(flight)
     const { answer, facts } = receipt
     const data = { carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
     const content = await this.#keep(message)
@@ -178,7 +178,7 @@ export class Attempts<Message> {
     else if (byCarrier) this.#slowDown(error, period)
     const content = message !== null && error.kind === 'uncertain' ? await this.#keep(message) : null
     const { data } = next
-    // Nothing reached the person, so it is no contact: the next attempt is counted anew. What may have left stays counted.
+    // Nothing reached the person, so it is no contact: the next attempt is counted again. What may have left stays counted.
     const unreached =
       this.#options.contact !== undefined && period !== null && next.type !== 'uncertain' && claim.unknownCount === 0
     const more = unreached ? { ...next.more, unreached } : next.more

@@ -11,8 +11,8 @@ export interface Flight extends Lease {
   span?: AttemptSpan | undefined
   /** Whether the delivery belongs to a batch. */
   bulk: boolean
-  /** The carrier has the message, and the outcome is being recorded. */
-  isTaken: boolean
+  /** The carrier has the message, so the delivery takes no place any more; its outcome is being recorded. */
+  leftItsPlace: boolean
 }
 
 export const flightOf = ({ notification, owner, bulk = false }: Claim, heldUntil: number, span?: AttemptSpan): Flight => ({
@@ -22,7 +22,7 @@ export const flightOf = ({ notification, owner, bulk = false }: Claim, heldUntil
   abort: new AbortController(),
   span,
   bulk,
-  isTaken: false,
+  leftItsPlace: false,
 })
 
 /** Sends, and aborts the send when its time or its lease is over: from then on another worker may send the same message. */
@@ -34,12 +34,12 @@ export async function sendInTime<Message>(
 ): Promise<Receipt> {
   const deadline = performance.now() + timeoutMs
   let timer: NodeJS.Timeout | undefined
-  const look = (): void => {
+  const abortWhenOver = (): void => {
     const left = Math.min(deadline, flight.heldUntil) - performance.now()
     if (left <= 0) flight.abort.abort()
-    else timer = setTimeout(look, Math.ceil(left))
+    else timer = setTimeout(abortWhenOver, Math.ceil(left))
   }
-  look()
+  abortWhenOver()
   try {
     return await carrier.send(message, flight.abort.signal)
   } finally {

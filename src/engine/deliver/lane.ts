@@ -21,11 +21,11 @@ const BATCH_SHARE = 3 / 4
 /** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
 const LEAST_ROOM = 1 / 4
 
-/** What one look at the queue brought. */
-interface LookResult {
+/** What one claim brought. */
+interface ClaimResult {
   /** The deliveries that were claimed. */
   count: number
-  /** There were places for many more: the next look can wait for a signal. */
+  /** There was room for many more: the next claim can wait for a signal. */
   tookFew: boolean
 }
 
@@ -50,7 +50,7 @@ export class Lane<Message> {
   /** How many of them deliveries of batches may take. */
   #reservedForBatches = 0
   /** The number of flights that have left their place: the carrier has the message, and only the record is missing. */
-  #taken = 0
+  #leftPlaces = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
   #onBatchRoom = (): void => {}
@@ -82,9 +82,9 @@ export class Lane<Message> {
       pause: ms => {
         this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms)
       },
-      taken: held => {
-        held.isTaken = true
-        this.#taken++
+      carrierHasIt: flight => {
+        flight.leftItsPlace = true
+        this.#leftPlaces++
         this.#tellRoom()
       },
       passOn: async (claim, message) => this.#cannotCarry(message) && this.#passToAnotherLane(claim, message),
@@ -128,8 +128,8 @@ export class Lane<Message> {
     return this.#options.rate?.perSecond ?? null
   }
 
-  /** The deliveries that this lane holds. */
-  get held(): readonly Lease[] {
+  /** The leases of the deliveries that this lane holds. */
+  get leases(): readonly Lease[] {
     return [...this.#flights.values()]
   }
 
@@ -145,7 +145,7 @@ export class Lane<Message> {
 
   /** Places that are taken: a delivery leaves its place when the carrier has its message, and is recorded while the next ones are sent. */
   get #busy(): number {
-    return this.#flights.size - this.#taken + this.#reserved
+    return this.#flights.size - this.#leftPlaces + this.#reserved
   }
 
   get #room(): number {
@@ -164,9 +164,9 @@ export class Lane<Message> {
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
     let [room, unrecorded] = [places - this.#reservedForBatches, 2 * places - this.#reservedForBatches]
-    for (const { bulk, isTaken } of this.#flights.values()) {
+    for (const { bulk, leftItsPlace } of this.#flights.values()) {
       if (bulk) unrecorded--
-      if (bulk && !isTaken) room--
+      if (bulk && !leftItsPlace) room--
     }
     room = Math.min(room, unrecorded)
     return room >= Math.min(places * LEAST_ROOM, MAX_CLAIM) ? room : 0
@@ -181,16 +181,16 @@ export class Lane<Message> {
   }
 
   /** Claims due deliveries once and starts to send them. It may wait for the carrier's rate instead. */
-  work(): Promise<LookResult> {
+  work(): Promise<ClaimResult> {
     return this.#claim(this.#options.claim)
   }
 
   /** The same with deliveries that other carriers failed to take. */
-  failover(): Promise<LookResult> {
+  failover(): Promise<ClaimResult> {
     return this.#claim(this.#options.claimFailovers)
   }
 
-  async #claim(claim: LaneOptions<Message>['claim']): Promise<LookResult> {
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<ClaimResult> {
     const room = Math.max(1, this.#room)
     this.#reserved += room
     try {
@@ -219,7 +219,7 @@ export class Lane<Message> {
     await rate?.giveBack(count).catch(error => onError(error, 'a rate given back'))
   }
 
-  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<LookResult> {
+  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<ClaimResult> {
     const { channel, mode, identity: carrier } = this
     const { rank, leaseMs, sendsContent: withContent = false } = this.#options
     // Before the claim: while the database is unreachable, this fails and no further claim is lost.
@@ -236,8 +236,8 @@ export class Lane<Message> {
         this.#reservedForBatches -= bulkLimit
       })
     for (const claimed of claims) {
-      const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
-      this.#track(held, this.#admit(claimed, held))
+      const flight = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
+      this.#track(flight, this.#admit(claimed, flight))
     }
     return { count: claims.length, tookFew: tookFew(question, claims.length) }
   }
@@ -277,17 +277,17 @@ export class Lane<Message> {
     return resolveOutcome(this.#options, outcome, this.delayAfter(outcome), stop)
   }
 
-  #track(held: Flight, carrying: Promise<void>): void {
-    const flight = carrying
+  #track(flight: Flight, carrying: Promise<void>): void {
+    const settled = carrying
       // Another worker takes the delivery up when its lease runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
-        held.span?.end()
-        this.#flights.delete(flight)
-        if (held.isTaken) this.#taken--
+        flight.span?.end()
+        this.#flights.delete(settled)
+        if (flight.leftItsPlace) this.#leftPlaces--
         this.#tellRoom()
       })
-    this.#flights.set(flight, held)
+    this.#flights.set(settled, flight)
   }
 
   #tellRoom(): void {
@@ -296,15 +296,15 @@ export class Lane<Message> {
   }
 
   /** A large message waits, claimed and with its lease renewed, until there is memory for it. */
-  async #admit(claim: Claim, held: Flight): Promise<void> {
+  async #admit(claim: Claim, flight: Flight): Promise<void> {
     const { memory } = this.#options
     const bytes = memory?.weigh(claim) ?? 0
-    if (memory === undefined || bytes === 0) return this.#attempts.prepareAndSend(claim, held)
+    if (memory === undefined || bytes === 0) return this.#attempts.prepareAndSend(claim, flight)
     const waiting = memory.budget.acquire(bytes)
     if (waiting !== null) await waiting
     try {
       // Without this, a stop would last until all waiting messages were sent one after the other.
-      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#attempts.prepareAndSend(claim, held))
+      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#attempts.prepareAndSend(claim, flight))
     } finally {
       memory.budget.release(bytes)
     }
@@ -350,13 +350,13 @@ export class Lane<Message> {
     const { identity, leaseMs } = this.#options
     return this.#lost.take(owner => {
       const taken = { ...claim, owner }
-      const held = flightOf(taken, performance.now() + leaseMs, this.#options.traceAttempt?.(taken, identity))
+      const flight = flightOf(taken, performance.now() + leaseMs, this.#options.traceAttempt?.(taken, identity))
       const passing = pass({ carrier: identity, owner, leaseMs })
       const carrying = passing.then(
-        passed => (passed ? this.#admit(taken, held) : undefined),
+        passed => (passed ? this.#admit(taken, flight) : undefined),
         () => {},
       )
-      this.#track(held, carrying)
+      this.#track(flight, carrying)
       return passing
     })
   }

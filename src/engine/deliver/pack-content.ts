@@ -14,6 +14,7 @@ import {
   type SentContent,
 } from '../../domain/delivery/sent-content.js'
 import { takeRandom } from '../../domain/random.js'
+import { MIB } from '../../domain/units.js'
 import { digest } from '../../runtime/digest.js'
 
 /** A larger message is compressed in another thread: it would block the event loop. */
@@ -27,7 +28,7 @@ const SALT_BYTES = 16
 /** By default zlib allocates 16 KiB for every call. */
 const SMALL_CHUNK = 4_096
 /** Searched in about a millisecond. The overlap is longer than any secret. */
-const WINDOW = 1_048_576
+const WINDOW = MIB
 const OVERLAP = 256
 const deflateLater = promisify(deflateRaw)
 

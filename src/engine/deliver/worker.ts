@@ -101,10 +101,10 @@ function startRenewal(
 ): NodeJS.Timeout {
   return setInterval(() => {
     for (const lane of lanes) {
-      const { held } = lane
-      if (held.length === 0) continue
+      const { leases } = lane
+      if (leases.length === 0) continue
       const until = performance.now() + leaseMs
-      renewLeases(pool, held, leaseMs)
+      renewLeases(pool, leases, leaseMs)
         .then(kept => lane.renew(kept, until))
         .catch(error => onError(error, 'lease renewal'))
     }

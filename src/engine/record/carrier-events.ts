@@ -19,13 +19,13 @@ export interface CarrierEventParts {
   pool: Pool
   clock: Clock
   recorder: Recorder
-  /** Told of events that are about no message of ours. */
+  /** Called with events that are about no message of this installation. */
   onUnmatched(source: CarrierSource, kind: CarrierEvent['kind']): void
-  /** Told of events about a message that was never given to the carriers that tell them. Nothing of them is recorded. */
+  /** Called with events about a message that was never given to the carriers that report them. Nothing of them is recorded. */
   onForeign(source: CarrierSource, kind: CarrierEvent['kind']): void
 }
 
-/** foreign: the message was never given to this source. unmatched: it is no message of ours, or not known yet. */
+/** foreign: the message was never given to this source. unmatched: it is no message of this installation, or not known yet. */
 export type EventOutcome = 'taken' | 'foreign' | 'unmatched'
 
 /**

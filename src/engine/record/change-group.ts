@@ -229,7 +229,7 @@ const isToAnyCarrier = (change: Change): boolean =>
  */
 const sanitised = (fact: Fact): Fact => ({ ...fact, data: hideLinks(storableValue(fact.data)) })
 
-/** Names an attempt: its number starts anew with every message of the delivery. */
+/** Names an attempt: its number starts again with every message of the delivery. */
 export const attemptKey = ({ data: { reference, attempt } }: Pick<Fact, 'data'>): string => `${reference} ${attempt}`
 
 /** The carrier that was given the message, of those that this report may come from. */

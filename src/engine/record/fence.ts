@@ -1,5 +1,5 @@
 import type { AttemptOutcome, Change, Fence } from '../../domain/delivery/change.js'
-import { isInFlight, isUnknown } from '../../domain/delivery/status.js'
+import { isUnknown, isUnsettled } from '../../domain/delivery/status.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 
 /** Whether a change came too late to count: somebody else has moved the delivery on. */
@@ -26,7 +26,7 @@ const isLateAnswer = ({ fence, fact: { type } }: AttemptOutcome, delivery: Store
 
 /** Whether a report under this attempt's names may still matter. Once another attempt has decided, it does not. */
 export const mayStillBeReported = (fence: Fence, delivery: StoredDelivery): boolean =>
-  isLatest(fence, delivery) || isInFlight(delivery.status.state)
+  isLatest(fence, delivery) || isUnsettled(delivery.status.state)
 
 const isLatest = (of: { attempt: number; ordinal: number }, { attempt, status }: StoredDelivery): boolean =>
   attempt === of.attempt && status.ordinal === of.ordinal

@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/clock.js'
 import type { Change, ChangeOutcome, Recorder } from '../../domain/delivery/change.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import type { QueueListener } from '../../domain/queue.js'
+import { MIB } from '../../domain/units.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { isItemFault, isLocked, isTimeout, isTooSlow, type Pool } from '../../store/postgres.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
@@ -10,7 +11,7 @@ import { type Busy, repeatWhileBusy } from './busy.js'
 import { tryChanges } from './record.js'
 
 /** The bytes of the contents in one group. */
-const MAX_GROUP_BYTES = 8 * 1_048_576
+const MAX_GROUP_BYTES = 8 * MIB
 
 /**
  * Records changes in groups: the facts of many deliveries share a transaction. A fact about a notification that another transaction
@@ -40,7 +41,7 @@ export function createRecorder(
     // A statement of many large contents would take too much memory, here and in the database.
     weigh: change => (change.kind === 'attempt' ? (change.content?.bytes.length ?? 0) : 0),
     maxWeight: MAX_GROUP_BYTES,
-    // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery.ts).
+    // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery/delivery.ts).
     parallel: 1,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),

@@ -3,6 +3,7 @@ import { takenFact } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import type { CarrierReferences, Recorder, Resolution } from '../../domain/delivery/change.js'
 import type { Fact } from '../../domain/delivery/transition.js'
+import { HOUR_MS } from '../../domain/units.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 
 export interface ResolveParts {
@@ -30,7 +31,7 @@ const CANNOT_BE_ASKED = 'A operadora não confirmou se recebeu este envio e não
 const NOT_FOUND_OUT =
   'Em 24 horas, a consulta à operadora não esclareceu se ela recebeu este envio. O aviso dela ainda pode chegar e esclarecer; sem ele, uma pessoa precisa conferir.'
 /** How long a carrier is asked about an unknown outcome before it is left to a person. */
-const LONGEST_LOOKUP_MS = 24 * 3_600_000
+const LONGEST_LOOKUP_MS = 24 * HOUR_MS
 /** How often a message of unknown outcome is sent again to a safe carrier before it is left to a person. */
 export const MAX_RESENDS = 2
 

@@ -28,7 +28,7 @@ export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknow
     const failed = recorded.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
     const fault = failed.find(reason => !isLocked(reason))
     if (fault !== undefined) throw fault
-    // What another transaction holds is found again by the next look.
+    // What another transaction holds is found again in the next round.
     if (expired.length < BATCH || failed.length > 0) return
   }
 }

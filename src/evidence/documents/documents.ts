@@ -4,6 +4,7 @@ import { sha256 } from '../../domain/evidence/evidence.js'
 import type { Verification } from '../../domain/evidence/verification-code.js'
 import { qrCode } from '../../domain/recipient/qr-code.js'
 import { cutText, storableValue } from '../../domain/text/text.js'
+import { MIB } from '../../domain/units.js'
 import { makeOnce } from '../../runtime/made-once.js'
 import { isTypesetterOverloaded, type Typesetter } from '../../runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
@@ -37,7 +38,7 @@ export interface CertifiedSigner extends PdfSigner {
   readonly certificate: PdfSigner['certificate'] & CertificateNote
 }
 
-const CACHE_BYTES = 64 * 1_048_576
+const CACHE_BYTES = 64 * MIB
 const CACHE_ENTRIES = 1_000
 const DEADLINE_MS = 30_000
 /** Longer texts take seconds to break into lines; the file of evidence has them whole. */

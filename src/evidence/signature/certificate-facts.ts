@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto'
+import { DAY_MS } from '../../domain/units.js'
 import { childrenOf, context, Members, readDer, readOid, TAG } from './der.js'
 import { SignatureFault } from './fault.js'
 
@@ -41,7 +42,7 @@ export const factsOf = (certificate: X509Certificate): CertificateFacts => ({
 const readableName = (name: string | undefined): string => (name ?? '').split('\n').reverse().join(', ')
 
 /** A certificate is renewed this long before its end, so that no document is signed with one that is over. */
-export const RENEWAL_MS = 30 * 86_400_000
+export const RENEWAL_MS = 30 * DAY_MS
 
 /** In words, or null when the certificate was valid at that moment. */
 export function validityFault({ validFrom, validTo }: CertificateFacts, at: Date): string | null {

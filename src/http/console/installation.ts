@@ -8,7 +8,7 @@ export interface InstallationOptions {
   pool: Pool
   publicUrl(): string
   hasCarriers: boolean
-  /** Where the simulator's page is; null: there is none, or it is nobody's business. */
+  /** Where the simulator's page is; null: there is none, or real carriers are configured. */
   simulatorUrl: string | null
   version: string
 }

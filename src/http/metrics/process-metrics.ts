@@ -7,7 +7,7 @@ export interface ProcessMetricsOptions {
   pool: Pool
   groups: Accept['groups']
   version: string
-  /** The disk of the data folder: what is free (null: there is no such folder), and with how little nothing is accepted. */
+  /** The disk of the data folder: free bytes (null: no such folder), and the limit below which nothing is accepted. */
   disk: { readFree(): Promise<number | null>; minFreeBytes: number }
 }
 

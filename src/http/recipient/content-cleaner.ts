@@ -1,5 +1,6 @@
 import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence/evidence.js'
+import { MIB } from '../../domain/units.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../../runtime/thread-pool.js'
 import { cleanContent } from './content.js'
@@ -7,11 +8,11 @@ import { cleanContent } from './content.js'
 export type ContentCleaner = ReturnType<typeof createContentCleaner>
 
 const PURPOSE = 'carteiro-content-cleaner'
-const MAX_CONTENT = 4 * 1_048_576
+const MAX_CONTENT = 4 * MIB
 const LIMIT_MS = 3_000
 /** Contents are cleaned one after the other, each perhaps for the whole time, so a visitor that would wait for long is refused. */
 const MAX_PENDING = 9
-const CACHE_CHARACTERS = 16 * 1_048_576
+const CACHE_CHARACTERS = 16 * MIB
 const CACHE_ENTRIES = 10_000
 const THREAD_HEAP_MIB = 256
 /**

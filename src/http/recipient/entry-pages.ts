@@ -43,7 +43,7 @@ export const notMe = ({ visited, path }: Pick<LinkView, 'visited' | 'path'>): Ht
     ? null
     : html`<p class="away"><a href="${path}/nao-sou-eu">Não sou esta pessoa</a></p>`
 
-/** What a recipient learns who already confirmed, through this link or another channel's: nobody asks again. */
+/** Shown to a recipient who has already confirmed, by this link or by another channel. The page does not ask again. */
 export const alreadyConfirmed = ({ confirmedAt, confirmedBy }: VisitedDelivery, then: Html | null = null): Html | null =>
   confirmedAt === null
     ? null

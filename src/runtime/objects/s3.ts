@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { MIB } from '../../domain/units.js'
 import { type ListedObject, type ObjectStore, ObjectStoreFault } from './object-store.js'
 import { encodeSegment, type S3Account, signRequest } from './s3-signature.js'
 
@@ -15,7 +16,7 @@ const EMPTY = hash('sha256', '', 'hex')
 const TIMEOUT_MS = 20_000
 const BYTES_PER_MS = 524
 /** Above any answer that is no object: errors, and a list of 1,000 names. */
-const MAX_ANSWER = 4 * 1_048_576
+const MAX_ANSWER = 4 * MIB
 
 /** Answers of the service that are no failure. */
 const NOT_FOUND = 404

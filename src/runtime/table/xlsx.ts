@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Unzip, UnzipInflate } from 'fflate'
 import { SaxesParser } from 'saxes'
 import { Refusal, refuse } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import { MAX_COLUMNS, MAX_ROW_CHARACTERS, tooManyColumns } from './limits.js'
 import type { TableRow } from './table.js'
 import { columnOf, type NumberFormat, numberFormatOf, showNumber } from './xlsx-cells.js'
@@ -22,7 +23,7 @@ const PIECE = 16_384
 /** Unpacked bytes that are read before their rows leave the reader. */
 const SLICE = 65_536
 /** The XML parser keeps a text, a tag or a comment in memory until its end. */
-const MAX_UNFINISHED = 1_048_576
+const MAX_UNFINISHED = MIB
 const MAX_DEPTH = 100
 /** The store's largest number of a line. */
 const MAX_LINE = 2_147_483_647

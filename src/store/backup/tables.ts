@@ -59,7 +59,7 @@ export async function beginSnapshot(client: Queryable, { lockMs = SNAPSHOT_LOCK_
 const TABLES_IN_CHANGE =
   'Uma migração, ou a retirada de um mês, muda as tabelas neste momento. Nada foi copiado: espere que ela termine e repita.'
 
-/** The migrations say what there is, so their own table is made anew; what is not logged does not survive a crash either. */
+/** The migrations say what there is, so their own table is made again; what is not logged does not survive a crash either. */
 const COPIED = `c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence = 'p'
   and c.relname <> 'migration'`
 
@@ -144,7 +144,7 @@ export async function beginRestoring(db: Queryable, tables: readonly CopiedTable
   for (const month of months) await queryRows(db, 'select ensure_month($1::date::timestamptz)', [month])
 }
 
-/** The log reads its events anew, passing over those that it has: their transactions have other numbers on this server. */
+/** The log reads its events again, passing over those that it has: their transactions have other numbers on this server. */
 export async function finishTables(db: Queryable, sequences: readonly CopiedSequence[]): Promise<void> {
   for (const { name, value, isCalled } of sequences)
     await queryRows(db, 'select setval($1::regclass, $2::bigint, $3)', [quoted(name), value, isCalled])

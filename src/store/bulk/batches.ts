@@ -159,7 +159,7 @@ export const listStopped = (db: Queryable): Promise<StoppedBatch[]> =>
      order by b.id limit 1000`,
   )
 
-/** `starts`: what happens after the check. Its lines are checked from the first one on. */
+/** Checks all lines again, with other columns or another message. The batch does not start by itself after the check. */
 export const restartCheck = (db: Queryable, id: string, { mapping, base }: Pick<Batch, 'mapping' | 'base'>): Promise<void> =>
   execute(
     db,
@@ -268,7 +268,7 @@ export const finishBatch = (db: Queryable, id: string): Promise<boolean> =>
 export const deleteLostUploads = (db: Queryable): Promise<void> =>
   deleteInBatches(db, 'bulk_batch', "state = 'receiving' and created_at < now() - interval '1 hour'")
 
-/** Cancels batches that have been paused, or were received and not started, for so long. First of all, so that nobody resumes one without its lines. */
+/** Cancels batches that were paused, or received and never started, for that many days. Runs before their lines are erased, so that nobody resumes a batch without lines. */
 export const cancelExpired = (db: Queryable, days: number): Promise<void> =>
   execute(
     db,
@@ -278,7 +278,7 @@ export const cancelExpired = (db: Queryable, days: number): Promise<void> =>
     [days],
   )
 
-/** Batches that ended so long ago, or because their time was over: the data of their lines go. */
+/** Batches that ended that many days ago, or expired: their lines are to be erased. */
 export const listExpired = (db: Queryable, days: number, limit: number): Promise<{ id: string }[]> =>
   queryRows(
     db,

@@ -75,11 +75,11 @@ export interface ClaimQuestion {
   /** How many of them may be of batches; without it, all. */
   bulkLimit?: number
   leaseMs: number
-  /** Deliveries that became due earlier are not looked at (findFront); without it, all that are due are. */
+  /** Only deliveries that became due from then on are read (findFront); without it, all that are due. */
   from?: Date
   /** The claim brings the notification's content, unless it is large. */
   withContent?: boolean
-  /** Notifications of other months are not looked at (readOpenMonths); null: all of them are. */
+  /** Only notifications of these months are read (readOpenMonths); null: of all months. */
   months?: IdMonths | null
   /** The account that was served last: its successors come first (lastServed). */
   after?: string

@@ -10,7 +10,7 @@ const dueIn = (months: IdMonths | null, bulk?: string): string => `${waitingIn(m
 
 interface Bounds {
   limit: number
-  /** Notifications of other months are not looked at (readOpenMonths); null: all of them are. */
+  /** Only notifications of these months are read (readOpenMonths); null: of all months. */
   months: IdMonths | null
 }
 

@@ -64,7 +64,7 @@ export const placeHold = (
     [channel, carrier, account, reason, by],
   )
 
-/** Holds back what a person must look at first. Where it is held already, the hold tells this reason too. */
+/** Holds deliveries back until a person has checked them. An existing hold gets this reason added. */
 export const addHold = (
   db: Queryable,
   { channel, carrier, account, reason, by }: HoldScope & Pick<Hold, 'reason' | 'by'>,

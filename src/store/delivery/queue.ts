@@ -1,6 +1,7 @@
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { lowestId } from '../../domain/id.js'
+import { DAY_MS } from '../../domain/units.js'
 import { filterBy, type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
@@ -59,7 +60,7 @@ export interface RefusedQuestion {
 
 const PAGE = 20_000
 const MAX_FOUND = 250
-const MONTH_MS = 31 * 86_400_000
+const MONTH_MS = 31 * DAY_MS
 
 /** Deliveries that a carrier refused, or whose attempts with it are used up. Read in pages by key: finished deliveries have no index. */
 export async function findRefused(

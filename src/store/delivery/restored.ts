@@ -1,6 +1,7 @@
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID, lowestId } from '../../domain/id.js'
+import { HOUR_MS } from '../../domain/units.js'
 import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue, queryValues } from '../postgres.js'
 
 /** A delivery, for reading page by page. */
@@ -98,7 +99,7 @@ export const countRestored = (db: Queryable): Promise<{ channel: Channel; mode: 
   )
 
 /** Ids have the time of the node that made them, and clocks differ: room for a node whose clock is ahead of the database's. */
-const CLOCKS_MS = 3_600_000
+const CLOCKS_MS = HOUR_MS
 
 /**
  * How many deliveries of these accounts wait for a person because the database is a copy, up to `most`. Reads nothing

@@ -36,7 +36,7 @@ export interface UnknownQuestion {
   limit: number
   /** How long no other worker takes the same outcomes. */
   holdMs: number
-  /** Notifications of other months are not looked at (readOpenMonths); null: all of them are. */
+  /** Only notifications of these months are read (readOpenMonths); null: of all months. */
   months?: IdMonths | null
 }
 

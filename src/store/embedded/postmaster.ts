@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { OperatorError } from '../../domain/errors.js'
+import { MIB } from '../../domain/units.js'
 import type { Location } from './location.js'
 
 /** The server process of a data folder: created, found, started and stopped. */
@@ -15,7 +16,7 @@ const INITDB_OPTIONS =
 /** How much of the end of the log is looked at for the reason of a failure. */
 const LOG_TAIL = 4_096
 /** With less room than a segment of its log the server cannot write anything. */
-const WAL_SEGMENT = 16 * 1_048_576
+const WAL_SEGMENT = 16 * MIB
 
 export const logFile = (location: Location): string => join(location.folder, 'postgres.log')
 

@@ -1,8 +1,9 @@
+import { DAY_MS } from '../../domain/units.js'
 import { filesOf, type Queryable, queryValue, queryValues } from '../postgres.js'
 import { askFiles, readObjectName } from './outside.js'
 
 /** Longer than any store of a file takes: an object that is older and has no row will never get one. */
-const OLD_MS = 86_400_000
+const OLD_MS = DAY_MS
 
 export const readFilesFolder = async (db: Queryable): Promise<string> =>
   (await queryValue<string>(db, 'select files_folder from installation'))!

@@ -85,7 +85,7 @@ export const findWritten = async (db: Queryable, ids: readonly string[]): Promis
   )
 
 /**
- * Each kind of row is one JSON array. One array per column would cost the API half as much processor time again (bench/accept.ts),
+ * Each kind of row is one JSON array. One array per column would cost the API half as much processor time again (bench/accept/accept.ts),
  * because the driver quotes every element separately; and the API's processor is the first limit.
  */
 const ACCEPT = `

@@ -92,7 +92,7 @@ export async function collectPage(
 
 /**
  * The newest notifications below the cursor, by the narrowest index. Those of a recipient may come twice, once for each channel. Without a
- * name: the plan is made anew each time, for the size that the tables have by then.
+ * name: the plan is made again each time, for the size that the tables have by then.
  */
 export function candidatesQuery(search: Search, limit: number): pg.QueryConfig {
   const { scope, customId, recipients, fromMs, toMs, before } = search

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { simulatorSecret } from '../../../src/domain/access/keys.js'
-import { attemptBy } from '../../support/attempts.js'
-import { gatewayForFile, testKeys } from '../../support/gateway.js'
+import { attemptBy } from '../../support/gateway/attempts.js'
+import { gatewayForFile, testKeys } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 import fc from '../../support/generated.js'
-import { request, send, validSend } from '../../support/requests.js'
 
 /** What a print service tells over HTTP, in any order and any number of times. */
 

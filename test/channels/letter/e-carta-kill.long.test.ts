@@ -6,7 +6,7 @@ import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journ
 import type { LetterMessage } from '../../../src/channels/letter/letter-message.js'
 import type { Carrier } from '../../../src/channels/provider.js'
 import { findReference } from '../../../src/store/carrier/references.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 import { letterTo } from './letters.js'
 import { type SftpPost, startSftpPost } from './sftp-post.js'
 

@@ -3,9 +3,9 @@ import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journ
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { attemptBy, sourceOf, UNHEARD } from '../../support/attempts.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { send, validSend } from '../../support/requests.js'
+import { attemptBy, sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** Lots of a contract with Correios that another contract took the place of. */
 

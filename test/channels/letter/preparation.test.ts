@@ -8,7 +8,7 @@ import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
-import { pngOf } from '../../support/pictures.js'
+import { pngOf } from '../../support/programs/pictures.js'
 
 const typesetter = createTypesetter(1)
 const templates = createTemplateRunner()

@@ -6,7 +6,7 @@ import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import { ThreadDied } from '../../../src/runtime/thread-pool.js'
 import { readBlocks } from '../../../src/runtime/typesetting/blocks.js'
-import { pngOf } from '../../support/pictures.js'
+import { pngOf } from '../../support/programs/pictures.js'
 
 const typesetter = createTypesetter(1)
 afterAll(() => typesetter.close())

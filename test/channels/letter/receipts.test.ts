@@ -7,8 +7,8 @@ import { keepReceipt } from '../../../src/channels/letter/receipts.js'
 import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 const { database, gateway, account } = await gatewayForFile()
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
 import { holdCopy } from '../../../src/engine/unknown/restored.js'
-import { databaseForTest } from '../../support/database.js'
+import { databaseForTest } from '../../support/database/database.js'
 
 /** Numbers of lots after the database was found to be an older copy. */
 

@@ -4,8 +4,8 @@ import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
 import { trackLetters } from '../../../src/channels/letter/tracking.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** Asking the post about letters on their way. */
 

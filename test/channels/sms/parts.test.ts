@@ -13,10 +13,10 @@ import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { Wakes } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { QUICK_TIMING } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { QUICK_TIMING } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 import { type Script, smscForTest } from './scripted-smsc.js'
 
 /** Messages in several parts from the queue to an SMSC that loses some of them, and back. */

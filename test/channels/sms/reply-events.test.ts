@@ -6,11 +6,11 @@ import { takeIncompleteReplies } from '../../../src/engine/record/replies.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
-import { createWebhook } from '../../support/webhooks.js'
+import { sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
+import { createWebhook } from '../../support/gateway/webhooks.js'
 
 /** What carriers of short messages tell: marks that name a lost send, answers in parts, people who want no more. */
 let worker: TestWorker | undefined

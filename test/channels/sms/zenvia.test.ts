@@ -5,7 +5,7 @@ import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CarrierReport, SendError } from '../../../src/channels/provider.js'
 import { readZenviaUrl, zenvia, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
-import { selfSigned } from '../../support/certificate.js'
+import { selfSigned } from '../../support/programs/certificate.js'
 
 const message = { reference: 'r.sms.1', to: '+5511987654321', text: 'Aviso' }
 const SECRET = 'um-segredo-de-teste'

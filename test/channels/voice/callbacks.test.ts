@@ -3,10 +3,10 @@ import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio
 import { simulatorSecret } from '../../../src/domain/access/keys.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { attemptBy } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
+import { attemptBy } from '../../support/gateway/attempts.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** What a carrier of calls tells over HTTP, in every order, again and again, and by those who are not the carrier. */
 let database: TestDatabase

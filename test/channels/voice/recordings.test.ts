@@ -10,10 +10,10 @@ import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { deleteUnusedBlobs, dropBlobs } from '../../../src/store/files/blobs.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { attemptBy, sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { errorBody, request, send, validSend } from '../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
+import { attemptBy, sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'
+import { errorBody, request, send, validSend } from '../../support/gateway/requests.js'
 
 /** How long the recordings of calls are kept. */
 const DAYS = 30

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Budgets, type LeaseFunction, type Verdict } from '../../../src/engine/access/budgets.js'
 import { leaseBudget } from '../../../src/store/accounts/rate-windows.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 
 let database: TestDatabase
 

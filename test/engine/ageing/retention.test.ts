@@ -19,12 +19,12 @@ import { placeLegalHold, releaseLegalHold } from '../../../src/store/notificatio
 import { transaction } from '../../../src/store/postgres.js'
 import { pruneAttempts } from '../../../src/store/webhook/attempts.js'
 import { pruneMessages } from '../../../src/store/webhook/messages.js'
-import { brokenChains } from '../../support/chain.js'
-import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway.js'
-import { ScriptedCarrier, startTestWorker } from '../../support/lanes.js'
-import { openLink, sendNotification } from '../../support/recipients.js'
-import { visit } from '../../support/visitor.js'
-import { createWebhook } from '../../support/webhooks.js'
+import { brokenChains } from '../../support/evidence/chain.js'
+import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../../support/gateway/lanes.js'
+import { openLink, sendNotification } from '../../support/gateway/recipients.js'
+import { visit } from '../../support/gateway/visitor.js'
+import { createWebhook } from '../../support/gateway/webhooks.js'
 
 /** The terms of an account, kind by kind: the clock goes ahead, the notifications stay. */
 const { database, gateway } = await gatewayForFile()

@@ -15,10 +15,10 @@ import { sumUsage } from '../../../src/store/accounts/costs.js'
 import { sumTallies } from '../../../src/store/console/counts.js'
 import { deleteUnusedBlobs, storeBlobs } from '../../../src/store/files/blobs.js'
 import { insertAcceptances } from '../../../src/store/notification/notifications.js'
-import { runCommand } from '../../support/command.js'
-import { createDatabase } from '../../support/database.js'
-import { createAccount } from '../../support/gateway.js'
-import { logParts } from '../../support/log.js'
+import { createDatabase } from '../../support/database/database.js'
+import { logParts } from '../../support/evidence/log.js'
+import { runCommand } from '../../support/gateway/command.js'
+import { createAccount } from '../../support/gateway/gateway.js'
 
 /** A year of sends, with terms of 90 days, and 30 for contents: every month is dropped when it may be. */
 const MONTHLY = 100

@@ -8,9 +8,9 @@ import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { setPrice } from '../../../src/store/accounts/costs.js'
 import { deleteUnstarted, deleteUpload } from '../../../src/store/bulk/batches.js'
 import { listRefused, readLinesAfter } from '../../../src/store/bulk/lines.js'
-import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway.js'
-import { request } from '../../support/requests.js'
-import { spreadsheet } from '../../support/spreadsheet.js'
+import { createAccount, gatewayForFile, issueToken, type TestAccount, testKeys } from '../../support/gateway/gateway.js'
+import { request } from '../../support/gateway/requests.js'
+import { spreadsheet } from '../../support/programs/spreadsheet.js'
 
 const { database, gateway } = await gatewayForFile({ env: { SIMULATOR: 'on', SIMULATOR_URL: 'http://127.0.0.1:9' } })
 const { pool } = database

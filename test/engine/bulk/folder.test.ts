@@ -10,10 +10,10 @@ import { holdCopy } from '../../../src/engine/unknown/restored.js'
 import { saveMapping } from '../../../src/store/bulk/mappings.js'
 import { lockCopyAge } from '../../../src/store/home-server.js'
 import type { Queryable } from '../../../src/store/postgres.js'
-import { runCommand } from '../../support/command.js'
-import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
-import { countWaiting, holdRows } from '../../support/locks.js'
-import { spreadsheet } from '../../support/spreadsheet.js'
+import { countWaiting, holdRows } from '../../support/database/locks.js'
+import { runCommand } from '../../support/gateway/command.js'
+import { createAccount, gatewayForFile, testKeys } from '../../support/gateway/gateway.js'
+import { spreadsheet } from '../../support/programs/spreadsheet.js'
 
 const { database } = await gatewayForFile()
 const { pool } = database

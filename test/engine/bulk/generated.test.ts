@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, inject, test } from 'vitest'
-import { gatewayForFile } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { request } from '../../support/gateway/requests.js'
 import { conforms, documentOf } from '../../support/openapi.js'
-import { request } from '../../support/requests.js'
-import { spreadsheet } from '../../support/spreadsheet.js'
+import { spreadsheet } from '../../support/programs/spreadsheet.js'
 
 const { gateway, account } = await gatewayForFile()
 const { url } = gateway

@@ -1,7 +1,14 @@
 import { afterEach, expect, test } from 'vitest'
-import { gatewayForFile } from '../../support/gateway.js'
-import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import {
+  endWork,
+  refused,
+  ScriptedCarrier,
+  startTestWorker,
+  type TestLane,
+  type TestWorker,
+} from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** Carriers of one channel that cannot all do the same, and one that asks for a moment. */
 let worker: TestWorker | undefined

@@ -5,7 +5,7 @@ import { createContactGate } from '../../../src/engine/deliver/contact-gate.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
 import { deleteOldContacts } from '../../../src/store/delivery/contacts.js'
 import { findComing } from '../../../src/store/delivery/deliveries.js'
-import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway.js'
+import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway/gateway.js'
 import {
   endWork,
   type Parcel,
@@ -14,8 +14,8 @@ import {
   ScriptedCarrier,
   startTestWorker,
   type TestWorker,
-} from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+} from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** A Tuesday at noon in Brasília. */
 const OPEN = new Date('2027-07-06T15:00:00Z')

@@ -4,7 +4,7 @@ import { SendError } from '../../../src/channels/provider.js'
 import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
 import { claimDeliveries, claimFailovers } from '../../../src/store/delivery/claims.js'
 import { deferred } from '../../support/deferred.js'
-import { gatewayForFile } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
 import {
   endWork,
   QUICK_TIMING,
@@ -13,8 +13,8 @@ import {
   startTestWorker,
   type TestLane,
   type TestWorker,
-} from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+} from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 let worker: TestWorker | undefined
 

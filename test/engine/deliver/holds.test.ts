@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
 import { holdInstallation } from '../../../src/app/database/hold-installation.js'
-import { runCommand } from '../../support/command.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { endWork, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { runCommand } from '../../support/gateway/command.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
+import { endWork, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 let worker: TestWorker | undefined
 

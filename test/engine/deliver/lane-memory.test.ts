@@ -3,11 +3,11 @@ import { weighEmail } from '../../../src/channels/email/preparation.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { Semaphore } from '../../../src/runtime/semaphore.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { type Parcel, ScriptedCarrier, startTestWorker, type TestWorker } from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'
+import { type Parcel, ScriptedCarrier, startTestWorker, type TestWorker } from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 describe('the weight of an e-mail', () => {
   const weigh = (changes: Partial<Claim>): number =>

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { takenFact } from '../../../src/channels/registry.js'
 import { packContent } from '../../../src/engine/deliver/pack-content.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** How many messages a lane has under way, while the carrier or the database is slow. */
 const PLACES = 4

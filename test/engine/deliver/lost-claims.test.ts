@@ -3,9 +3,16 @@ import { laneQueue } from '../../../src/app/worker/lanes.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
 import { deferred } from '../../support/deferred.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import {
+  endWork,
+  refused,
+  ScriptedCarrier,
+  startTestWorker,
+  type TestLane,
+  type TestWorker,
+} from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** The database commits, and its answer does not come: nothing has left, so no outcome is unknown. */
 let worker: TestWorker | undefined

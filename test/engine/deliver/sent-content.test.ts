@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Change } from '../../../src/domain/delivery/change.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { listSentContent, readSentContent, readSentMessage } from '../../../src/store/evidence/sent-content.js'
-import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { gatewayForFile } from '../../support/gateway.js'
+import { sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
 import {
   endWork,
   type Parcel,
@@ -13,8 +13,8 @@ import {
   startTestWorker,
   type TestLane,
   type TestWorker,
-} from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+} from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** Whatever becomes of an attempt, what left is kept with the event that tells of it. */
 let worker: TestWorker | undefined

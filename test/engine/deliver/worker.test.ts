@@ -6,9 +6,16 @@ import { recordChanges } from '../../../src/engine/record/record.js'
 import { engineTiming } from '../../../src/engine/timing.js'
 import { findReference } from '../../../src/store/carrier/references.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../../src/store/delivery/claims.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { type Parcel, refused, ScriptedCarrier, startTestWorker, type TestWorker, workersForTests } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
+import {
+  type Parcel,
+  refused,
+  ScriptedCarrier,
+  startTestWorker,
+  type TestWorker,
+  workersForTests,
+} from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 const { database, gateway, account } = await gatewayForFile()
 

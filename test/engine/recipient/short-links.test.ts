@@ -3,7 +3,7 @@ import { newId } from '../../../src/domain/id.js'
 import { type LinkTarget, makeShortCode, readShortCode, typedLink } from '../../../src/domain/recipient/link.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { findGuardedLink } from '../../../src/store/recipient/guesses.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 
 let database: TestDatabase
 const key = Buffer.alloc(32, 3)

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { createRecipient } from '../../../src/engine/recipient/recipient.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { gatewayForFile, testKeys } from '../../support/gateway.js'
-import { send, validSend } from '../../support/requests.js'
+import { gatewayForFile, testKeys } from '../../support/gateway/gateway.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 const { database, gateway, account } = await gatewayForFile()
 const { pool } = database

@@ -4,10 +4,10 @@ import { type Receipt, SendError } from '../../../src/channels/provider.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+import { sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** Whatever a carrier answers, what became of the message is recorded. */
 let worker: TestWorker | undefined

@@ -7,11 +7,11 @@ import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { repairDelivery, reviveRefused } from '../../../src/engine/unknown/operator-decision.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { sourceOf, UNHEARD } from '../../support/attempts.js'
 import { deferred } from '../../support/deferred.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { sourceOf, UNHEARD } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 let worker: TestWorker | undefined
 let events: CarrierEventParts

@@ -6,11 +6,11 @@ import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { lockDueSteps } from '../../../src/store/delivery/due-steps.js'
 import { countQueue } from '../../../src/store/delivery/queue-depth.js'
 import { transaction } from '../../../src/store/postgres.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { readPlans } from '../../support/plans.js'
-import { send, validSend } from '../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
+import { readPlans } from '../../support/database/plans.js'
+import { brokenChains } from '../../support/evidence/chain.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 const STEPS: SequenceStep[] = [
   { channel: 'email', waitMinutes: 0, condition: 'always' },

@@ -11,13 +11,13 @@ import { putBackClaims, putBackDelivery } from '../../../src/store/delivery/clai
 import { type Claim, claimDeliveries, claimFailovers, renewLeases } from '../../../src/store/delivery/claims.js'
 import { takeUnknown } from '../../../src/store/delivery/unknown-outcomes.js'
 import { openPool } from '../../../src/store/postgres.js'
-import { attemptBy, sourceOf } from '../../support/attempts.js'
-import { brokenChains } from '../../support/chain.js'
+import { countWaiting, holdRows, pausedPool } from '../../support/database/locks.js'
 import { deferred } from '../../support/deferred.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { ScriptedCarrier, startTestWorker } from '../../support/lanes.js'
-import { countWaiting, holdRows, pausedPool } from '../../support/locks.js'
-import { send, validSend } from '../../support/requests.js'
+import { brokenChains } from '../../support/evidence/chain.js'
+import { attemptBy, sourceOf } from '../../support/gateway/attempts.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** Rows that somebody else holds: nobody waits for them who has other work, and nobody writes over them. */
 

@@ -9,11 +9,11 @@ import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/r
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { attemptBy, sourceOf } from '../../support/attempts.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { send, validSend } from '../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
+import { brokenChains } from '../../support/evidence/chain.js'
+import { attemptBy, sourceOf } from '../../support/gateway/attempts.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 /** What carriers tell of messages that were never theirs: it changes nothing, by whatever way it comes. */
 let database: TestDatabase

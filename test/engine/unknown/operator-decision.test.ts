@@ -6,9 +6,9 @@ import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { listQueue } from '../../../src/store/delivery/queue.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { countUnaccounted } from '../../../src/store/notification/unaccounted.js'
-import { gatewayForFile, readMetrics } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { gatewayForFile, readMetrics } from '../../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 let worker: TestWorker | undefined
 

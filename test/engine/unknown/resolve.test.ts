@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Found } from '../../../src/channels/provider.js'
 import { type ResolveResult, resolveOutcome } from '../../../src/engine/unknown/resolve.js'
-import { refused } from '../../support/lanes.js'
+import { refused } from '../../support/gateway/lanes.js'
 
 const HOUR = 3_600_000
 

@@ -1,9 +1,16 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Found } from '../../../src/channels/provider.js'
 import { deferred } from '../../support/deferred.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
-import { send, validSend } from '../../support/requests.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
+import {
+  endWork,
+  refused,
+  ScriptedCarrier,
+  startTestWorker,
+  type TestLane,
+  type TestWorker,
+} from '../../support/gateway/lanes.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 
 let worker: TestWorker | undefined
 

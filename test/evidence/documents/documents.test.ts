@@ -11,8 +11,8 @@ import { signatureNote } from '../../../src/evidence/documents/legal-notes.js'
 import { ThreadDied } from '../../../src/runtime/thread-pool.js'
 import { createTypesetter, TypesetterBusy } from '../../../src/runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../../src/store/evidence/dossier.js'
-import { needPrograms } from '../../support/needed-programs.js'
-import { pngOf } from '../../support/pictures.js'
+import { needPrograms } from '../../support/programs/needed-programs.js'
+import { pngOf } from '../../support/programs/pictures.js'
 import { certificate, contents, dossiers, ID, logProof, SECRET, verification } from './dossiers.js'
 
 /** What the documents say, as poppler reads it. */

@@ -9,11 +9,11 @@ import { embeddedFiles } from '../../../src/evidence/signature/pdf/embedded-file
 import { prepareSignature } from '../../../src/evidence/signature/pdf/signature-update.js'
 import { verifyPdf } from '../../../src/evidence/signature/pdf/verification.js'
 import { firstTimeStamp } from '../../../src/evidence/signature/time-stamp-client.js'
-import { damagedPdf, expectVerdict } from '../../support/damaged-pdf.js'
-import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../../support/document-signing.js'
+import { damagedPdf, expectVerdict } from '../../support/evidence/damaged-pdf.js'
+import { aboutNow, flipped, gapOf, openSigning, type Signing } from '../../support/evidence/document-signing.js'
+import { typstPdf } from '../../support/evidence/typst.js'
 import fc from '../../support/generated.js'
-import { needPrograms } from '../../support/needed-programs.js'
-import { typstPdf } from '../../support/typst.js'
+import { needPrograms } from '../../support/programs/needed-programs.js'
 
 let signing: Signing
 const isReady = needPrograms('openssl')

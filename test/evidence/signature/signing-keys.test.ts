@@ -11,9 +11,9 @@ import { makeCertificate, ownSigningKey } from '../../../src/evidence/signature/
 import { openPkcs11 } from '../../../src/evidence/signature/key/pkcs11.js'
 import { readPkcs12 } from '../../../src/evidence/signature/key/pkcs12.js'
 import { readPkcs11Uri } from '../../../src/evidence/signature/key/settings.js'
-import { type Certification, createCertification } from '../../support/certification.js'
-import { databaseForTest } from '../../support/database.js'
-import { needPrograms } from '../../support/needed-programs.js'
+import { databaseForTest } from '../../support/database/database.js'
+import { type Certification, createCertification } from '../../support/evidence/certification.js'
+import { needPrograms } from '../../support/programs/needed-programs.js'
 
 let certification: Certification
 const isReady = needPrograms('openssl')

@@ -6,10 +6,10 @@ import { readSignedData } from '../../../src/evidence/signature/cms.js'
 import { readDer } from '../../../src/evidence/signature/der.js'
 import { readTimeStamp, verifyTimeStamp } from '../../../src/evidence/signature/time-stamp.js'
 import { requestTimeStamp, TimeStampError } from '../../../src/evidence/signature/time-stamp-client.js'
-import { type Certification, createCertification } from '../../support/certification.js'
+import { type Certification, createCertification } from '../../support/evidence/certification.js'
+import { startTimeStampAuthority, type TimeStampAuthority } from '../../support/evidence/time-stamp-authority.js'
 import fc from '../../support/generated.js'
-import { needPrograms } from '../../support/needed-programs.js'
-import { startTimeStampAuthority, type TimeStampAuthority } from '../../support/time-stamp-authority.js'
+import { needPrograms } from '../../support/programs/needed-programs.js'
 
 let certification: Certification
 let authority: TimeStampAuthority

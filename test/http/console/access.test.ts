@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { type AuditRow, auditHash } from '../../../src/domain/evidence/audit-chain.js'
 import { checkActionLog } from '../../../src/engine/record/action-log.js'
-import { clientWith, consoleClient, cookieOf, ownPage, PASSWORD } from '../../support/console.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { pngOf } from '../../support/pictures.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { clientWith, consoleClient, cookieOf, ownPage, PASSWORD } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
+import { pngOf } from '../../support/programs/pictures.js'
 
 /** What the screen of access does: accounts, tokens, addresses, operators and the log of actions. */
 const { database, gateway, account } = await gatewayForFile()

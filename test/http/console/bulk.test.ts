@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { pauseBecause } from '../../../src/store/bulk/batches.js'
-import { bulkWorkForTest } from '../../support/bulk.js'
-import { type ConsoleClient, consoleClient, ownPage } from '../../support/console.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
+import { bulkWorkForTest } from '../../support/gateway/bulk.js'
+import { type ConsoleClient, consoleClient, ownPage } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
 
 const settings = { 'bulk.perMinute': 10_000_000 }
 const { database, gateway, account } = await gatewayForFile({ account: { settings } })

@@ -4,9 +4,9 @@ import { moduleOf } from '../../../src/channels/registry.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { simulateSequence } from '../../../src/domain/send/sequence-simulation.js'
 import { checkActionLog } from '../../../src/engine/record/action-log.js'
-import { consoleClient } from '../../support/console.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { consoleClient } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** What the console writes: sends, templates and sequences. */
 const { database, gateway, account } = await gatewayForFile()

@@ -7,9 +7,9 @@ import { searchPage } from '../../../src/http/console/notifications/notification
 import { reportHealth } from '../../../src/store/carrier/health.js'
 import { sumTallies } from '../../../src/store/console/counts.js'
 import { listQuery } from '../../../src/store/console/notification-list.js'
-import { consoleClient } from '../../support/console.js'
-import { createAccount, gatewayForFile, gatewayForTest } from '../../support/gateway.js'
-import { send, validSend } from '../../support/requests.js'
+import { consoleClient } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile, gatewayForTest } from '../../support/gateway/gateway.js'
+import { send, validSend } from '../../support/gateway/requests.js'
 import { ROOT } from '../../support/sources.js'
 
 /** What the overview and the list of the console show of what was sent. */

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { consoleClient } from '../../support/console.js'
-import { gatewayForFile } from '../../support/gateway.js'
-import { readPlans } from '../../support/plans.js'
+import { readPlans } from '../../support/database/plans.js'
+import { consoleClient } from '../../support/gateway/console.js'
+import { gatewayForFile } from '../../support/gateway/gateway.js'
 
 /** Many rows: the export streams, and no list reads what it does not show. */
 const ROWS = 100_000

@@ -5,10 +5,10 @@ import { findFaults } from '../../../src/evidence/notification-faults.js'
 import type { ShownNotification, Verification } from '../../../src/http/console/notifications/notification-schema.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { type ConsoleClient, consoleClient } from '../../support/console.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane } from '../../support/lanes.js'
-import { request, send, validSend } from '../../support/requests.js'
+import { type ConsoleClient, consoleClient } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane } from '../../support/gateway/lanes.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
 
 /** One notification in the console: what it shows, what each role may decide, and what stays hidden. */
 const { database, gateway, account } = await gatewayForFile()

@@ -12,11 +12,11 @@ import { readAudit } from '../../../src/store/audit.js'
 import { reportHealth } from '../../../src/store/carrier/health.js'
 import { addTarget, failTarget } from '../../../src/store/evidence/checkpoint-targets.js'
 import { transaction } from '../../../src/store/postgres.js'
-import { type ConsoleClient, clientWith, consoleClient } from '../../support/console.js'
-import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../../support/gateway.js'
-import { receiverForTest, refuseWith } from '../../support/receiver.js'
-import { send, validSend } from '../../support/requests.js'
-import { startTestDeliverer } from '../../support/webhooks.js'
+import { type ConsoleClient, clientWith, consoleClient } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../../support/gateway/gateway.js'
+import { receiverForTest, refuseWith } from '../../support/gateway/receiver.js'
+import { send, validSend } from '../../support/gateway/requests.js'
+import { startTestDeliverer } from '../../support/gateway/webhooks.js'
 
 /** What operators see and do on the screens of webhooks, carriers and operations; who may, and that the log of actions tells of it. */
 const env = { WEBHOOK_ALLOWED_RANGES: '127.0.0.0/8' }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { monthOfId } from '../../../src/store/months.js'
-import { consoleClient, consoleRoutes } from '../../support/console.js'
-import { createAccount, gatewayForFile } from '../../support/gateway.js'
-import { readPlans } from '../../support/plans.js'
+import { readPlans } from '../../support/database/plans.js'
+import { consoleClient, consoleRoutes } from '../../support/gateway/console.js'
+import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
 
 /**
  * The plan of every list query of the console: each reads ranges of indexes, in their order. The tables here are small, so scans of whole

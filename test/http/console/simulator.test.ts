@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDemo, demoToken } from '../../../src/app/process/demo.js'
 import { firstSend } from '../../../src/channels/first-send.js'
 import type { SimulatedInbox, SimulatedMessage, Simulator } from '../../../src/http/console/simulator/simulator-schema.js'
-import { type ConsoleClient, consoleClient } from '../../support/console.js'
-import { createAccount, gatewayForTest, testKeys } from '../../support/gateway.js'
-import { request, send } from '../../support/requests.js'
-import { type Stack, startStack } from '../../support/stack.js'
+import { type ConsoleClient, consoleClient } from '../../support/gateway/console.js'
+import { createAccount, gatewayForTest, testKeys } from '../../support/gateway/gateway.js'
+import { request, send } from '../../support/gateway/requests.js'
+import { type Stack, startStack } from '../../support/gateway/stack.js'
 
 /** The simulator inside the console: five channels, each as its recipient meets it. */
 let stack: Stack

@@ -7,10 +7,10 @@ import { recordChanges } from '../../../src/engine/record/record.js'
 import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { saveLogo } from '../../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
-import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
-import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../../support/recipients.js'
-import { request, send, validSend } from '../../support/requests.js'
-import { ANY_TIME, cookieOf, filled, visit } from '../../support/visitor.js'
+import { createAccount, gatewayForFile, testKeys } from '../../support/gateway/gateway.js'
+import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../../support/gateway/recipients.js'
+import { request, send, validSend } from '../../support/gateway/requests.js'
+import { ANY_TIME, cookieOf, filled, visit } from '../../support/gateway/visitor.js'
 
 /** The recipient's pages over HTTP: what counts, what is only noted, and how a link ends. */
 

@@ -3,11 +3,11 @@ import { sha256 } from '../../../src/domain/evidence/evidence.js'
 import { qrCode } from '../../../src/domain/recipient/qr-code.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
-import { openLink, type Sent, sendNotification, statusOf } from '../../support/recipients.js'
-import { validSend } from '../../support/requests.js'
-import { ANY_TIME, filled, visit } from '../../support/visitor.js'
+import { createDatabase, type TestDatabase } from '../../support/database/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway/gateway.js'
+import { openLink, type Sent, sendNotification, statusOf } from '../../support/gateway/recipients.js'
+import { validSend } from '../../support/gateway/requests.js'
+import { ANY_TIME, filled, visit } from '../../support/gateway/visitor.js'
 
 /** What the recipient keeps: the receipt, and what every page says of the sender. */
 let database: TestDatabase

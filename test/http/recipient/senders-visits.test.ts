@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { makeVerificationCode, showVerificationCode, VERIFICATION_KEY } from '../../../src/domain/evidence/verification-code.js'
-import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
-import { eventsOf, openLink, sendNotification } from '../../support/recipients.js'
-import { request } from '../../support/requests.js'
-import { ANY_TIME, filled, visit } from '../../support/visitor.js'
+import { createAccount, gatewayForFile, testKeys } from '../../support/gateway/gateway.js'
+import { eventsOf, openLink, sendNotification } from '../../support/gateway/recipients.js'
+import { request } from '../../support/gateway/requests.js'
+import { ANY_TIME, filled, visit } from '../../support/gateway/visitor.js'
 
 /** Visits from addresses of the sender. Every visitor comes through a proxy that names their address. */
 const { database, gateway } = await gatewayForFile({

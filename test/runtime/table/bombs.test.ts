@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { spreadsheet } from '../../support/spreadsheet.js'
-import { tableThread } from '../../support/table-thread.js'
+import { spreadsheet } from '../../support/programs/spreadsheet.js'
+import { tableThread } from './table-thread.js'
 
 /** Each of these files would fill a heap many times as large. */
 const thread = tableThread(48)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readTable, type TableRow } from '../../../src/runtime/table/table.js'
-import { spreadsheet } from '../../support/spreadsheet.js'
+import { spreadsheet } from '../../support/programs/spreadsheet.js'
 
 let folder: string
 let made = 0

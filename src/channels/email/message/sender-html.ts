@@ -4,7 +4,7 @@ import { SilentElements } from '../../../domain/recipient/visible-content.js'
 import { keepSafeRules, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
 /**
- * The sender's HTML, written anew so that it cannot reach what we add to it. The recipient's link follows it in the same document:
+ * The sender's HTML, written again so that it cannot reach what we add to it. The recipient's link follows it in the same document:
  * an attribute or an element that the sender leaves open would swallow the link and send it elsewhere, and a style sheet could read
  * it. Every element that is written is closed, every attribute is quoted, and style sheets lose the rules that can tell (style-rules.ts).
  * The time is linear in the length, whatever the nesting: the content may have tens of megabytes.

@@ -8,7 +8,7 @@ export const LINES_CLASS = 'nt-lines'
 /**
  * Keeps the rules of a sender's style sheet that cannot tell anybody anything. A rule that selects by an attribute can spell out
  * the recipient's link, letter by letter, with pictures that it loads or hides, so neither attributes nor addresses get through.
- * Every selector is confined to the sender's content: `a{display:none}` must not hide our link. Rules are written anew from the
+ * Every selector is confined to the sender's content: `a{display:none}` must not hide our link. Rules are written again from the
  * pieces that were understood: what is not understood is left out.
  */
 export function keepSafeRules(css: string): string {

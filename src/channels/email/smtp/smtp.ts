@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
+import { HOUR_MS } from '../../../domain/units.js'
 import { type Carrier, type Facts, type Provider, SendError } from '../../provider.js'
 import type { ProviderModule } from '../../provider-module.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
@@ -28,7 +29,7 @@ export interface SmtpOptions {
  * longer than a lease, because a living worker renews its lease; after a worker's death another one resends under the same
  * Message-ID.
  */
-export const SEND_TIMEOUT_MS = 3_600_000
+export const SEND_TIMEOUT_MS = HOUR_MS
 
 /**
  * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.

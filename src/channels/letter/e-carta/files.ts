@@ -1,6 +1,7 @@
 import { unzipSync, zipSync } from 'fflate'
 import { readTrackingCode } from '../../../domain/delivery/tracking-code.js'
 import { readBrazilianDate } from '../../../domain/text/dates.js'
+import { MIB } from '../../../domain/units.js'
 import type { CarrierReport } from '../../provider.js'
 import type { LetterMessage } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'
@@ -67,8 +68,8 @@ export interface ReturnFile {
 }
 
 const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(?:txt|zip)$/i
-const MAX_UNPACKED = 64 * 1_048_576
-const MAX_IMAGE = 2 * 1_048_576
+const MAX_UNPACKED = 64 * MIB
+const MAX_IMAGE = 2 * MIB
 
 export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
 

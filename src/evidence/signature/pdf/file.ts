@@ -1,4 +1,5 @@
 import { inflateSync } from 'node:zlib'
+import { MIB } from '../../../domain/units.js'
 import { SignatureFault } from '../fault.js'
 import {
   NULL,
@@ -22,7 +23,7 @@ interface Read {
 
 const MAX_SECTIONS = 1_000
 const MAX_OBJECTS = 2_000_000
-const MAX_INFLATED = 512 * 1_048_576
+const MAX_INFLATED = 512 * MIB
 
 /**
  * Random access to the objects of a PDF by its cross-references (ISO 32000-1 7.5): tables, streams, and updates appended to the

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { findModule } from '../../../channels/registry.js'
 import { overloaded, refuse } from '../../../domain/errors.js'
+import { MIB } from '../../../domain/units.js'
 import { nodeTools } from '../../../evidence/node-tools.js'
 import { type FileVerdict, verifyFile } from '../../../evidence/verify-file.js'
 import { Semaphore } from '../../../runtime/semaphore.js'
@@ -26,7 +27,7 @@ export interface NotificationFileOptions {
 /** Making documents signs them, and verifying a bundle holds it in memory. */
 const MADE_AT_ONCE = 2
 const WAITING = 32
-const MOST_VERIFIED = 64 * 1_048_576
+const MOST_VERIFIED = 64 * MIB
 
 /** The proof, the report, the bundle and the sender's copies of one notification, and what the verifier says of them. */
 export function addNotificationFiles(app: FastifyInstance, options: NotificationFileOptions): void {

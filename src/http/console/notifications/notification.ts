@@ -139,7 +139,7 @@ function toLane(status: ShownDelivery, events: readonly TimelineEvent[], { role 
 function lastReason({ channel, failure, state }: ShownDelivery, events: readonly TimelineEvent[]): string | null {
   if (failure !== null) return null
   const told = events.findLast(({ data, type }) => data?.channel === channel && DECIDED.includes(type))
-  // An outcome that was unknown and is settled now: the timeline tells of it.
+  // An outcome that was unknown and is settled now: the timeline shows it.
   if (told === undefined || (state === 'done' && WHILE_UNKNOWN.includes(told.type))) return null
   return typeof told.data?.reason === 'string' ? told.data.reason : null
 }

@@ -2,9 +2,9 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runCommand } from '../../../support/command.js'
-import { dataFolder } from '../../../support/data-folder.js'
-import { createDatabase, type TestDatabase } from '../../../support/database.js'
+import { dataFolder } from '../../../support/database/data-folder.js'
+import { createDatabase, type TestDatabase } from '../../../support/database/database.js'
+import { runCommand } from '../../../support/gateway/command.js'
 import { nameServer, type Zone } from '../name-server.js'
 
 let database: TestDatabase

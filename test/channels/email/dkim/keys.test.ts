@@ -14,8 +14,8 @@ import { DkimKeyring } from '../../../../src/channels/email/dkim/open-keyring.js
 import { readSigningKey, type SigningKey, zoneLine } from '../../../../src/channels/email/dkim/signing-key.js'
 import { type Lookup, textResolver } from '../../../../src/channels/email/resolver.js'
 import { transaction } from '../../../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../../../support/database.js'
-import { testKeys } from '../../../support/gateway.js'
+import { createDatabase, type TestDatabase } from '../../../support/database/database.js'
+import { testKeys } from '../../../support/gateway/gateway.js'
 import { nameServer, type Zone } from '../name-server.js'
 
 const { sealing } = testKeys

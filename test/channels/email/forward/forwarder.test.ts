@@ -14,9 +14,9 @@ import { Wake } from '../../../../src/runtime/wake.js'
 import { findRecipient } from '../../../../src/store/delivery/deliveries.js'
 import { confirmHomeServer, openRestoration } from '../../../../src/store/home-server.js'
 import { transaction } from '../../../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../../../support/database.js'
-import { createAccount, type Gateway, issueToken, startGateway, testKeys } from '../../../support/gateway.js'
-import { request, send, validSend } from '../../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../../support/database/database.js'
+import { createAccount, type Gateway, issueToken, startGateway, testKeys } from '../../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../../support/gateway/requests.js'
 
 /** Replies on their way to the sender's own mailbox. */
 let database: TestDatabase

@@ -5,8 +5,8 @@ import { type Limits, SmtpSession } from '../../../../src/channels/email/smtp/se
 import { smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
 import { type ReturnAddress, verpAddress } from '../../../../src/channels/email/verp.js'
 import { SendError } from '../../../../src/channels/provider.js'
-import { selfSigned } from '../../../support/certificate.js'
 import { deferred } from '../../../support/deferred.js'
+import { selfSigned } from '../../../support/programs/certificate.js'
 import { email } from '../messages.js'
 
 const verp = { domain: 'bounce.example.com', key: Buffer.alloc(32, 3) }

@@ -8,10 +8,10 @@ import { createRecorder } from '../../../../src/engine/record/recorder.js'
 import { Wake } from '../../../../src/runtime/wake.js'
 import { suppress } from '../../../../src/store/accounts/suppressions.js'
 import { findRecipient } from '../../../../src/store/delivery/deliveries.js'
-import { brokenChains } from '../../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../../support/gateway.js'
-import { request, send, validSend } from '../../../support/requests.js'
+import { createDatabase, type TestDatabase } from '../../../support/database/database.js'
+import { brokenChains } from '../../../support/evidence/chain.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../../support/gateway/gateway.js'
+import { request, send, validSend } from '../../../support/gateway/requests.js'
 
 /** What comes back for one e-mail, again and again, from whoever knows its address. */
 let database: TestDatabase

@@ -5,7 +5,7 @@ import type { EmailMessage } from '../../../../src/channels/email/email-message.
 import type { Exchanger, Lookup, MailResolver } from '../../../../src/channels/email/resolver.js'
 import { type MxOptions, mxProvider } from '../../../../src/channels/email/smtp/mx.js'
 import type { Carrier, SendError } from '../../../../src/channels/provider.js'
-import { selfSigned } from '../../../support/certificate.js'
+import { selfSigned } from '../../../support/programs/certificate.js'
 import { failureOf } from '../../send-failure.js'
 import { email } from '../messages.js'
 import { scriptedServer } from '../scripted-server.js'

@@ -7,7 +7,7 @@ import type { EmailMessage } from '../../../../src/channels/email/email-message.
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
 import type { Carrier, SendError } from '../../../../src/channels/provider.js'
-import { selfSigned } from '../../../support/certificate.js'
+import { selfSigned } from '../../../support/programs/certificate.js'
 import { failureOf } from '../../send-failure.js'
 import { email } from '../messages.js'
 import { type Point, scriptedServer } from '../scripted-server.js'

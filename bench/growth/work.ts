@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { completeSettings } from '../../src/domain/account.js'
+import { SALT_BYTES } from '../../src/domain/evidence/evidence.js'
+import { newId } from '../../src/domain/id.js'
+import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest } from '../../src/domain/notification.js'
+import { takeRandom } from '../../src/domain/random.js'
+import { HOUR_MS } from '../../src/domain/units.js'
+import { listNotifications } from '../../src/store/console/notification-list.js'
+import { type ClaimQuestion, claimDeliveries } from '../../src/store/delivery/claims.js'
+import { findStatuses } from '../../src/store/delivery/deliveries.js'
+import { readOpenMonths } from '../../src/store/delivery/open-months.js'
+import { withinMonths } from '../../src/store/months.js'
+import { insertAcceptances } from '../../src/store/notification/notifications.js'
+import type { Pool } from '../../src/store/postgres.js'
+import { median } from '../shared/report.js'
+
+export interface GrowthTask {
+  url: string
+  accounts: readonly string[]
+  stored: number
+  forMs: number
+}
+
+/** The work of an api and of a worker on a store, and how long each kind of it takes, in milliseconds. */
+export type Measured = Record<'accept' | 'lookup' | 'claim' | 'idle' | 'list', number>
+
+export const LOOKUPS = 20
+export const CLAIMED = 10
+/** The part of each measurement that is not counted. */
+const WARM_UP = 0.3
+/** The size of the sample from which the looked-up notifications are drawn. */
+const SAMPLE = 50_000
+
+export async function measureStore(pool: Pool, { accounts, stored, forMs }: GrowthTask): Promise<Measured> {
+  const { rows } = await pool.query<{ id: string; account: string; month: string }>(
+    `select id, account_id as account, to_char(accepted_at, 'YYYY-MM') as month
+     from notification tablesample system (${Math.min(100, (100 * SAMPLE) / stored)}) order by random() limit 2000`,
+  )
+  const months = [
+    rows
+      .map(({ month }) => month)
+      .sort()
+      .at(-1)!,
+    rows.map(({ month }) => month).sort()[0]!,
+  ]
+  let turn = 0
+  const draw = () => rows[Math.floor(Math.random() * rows.length)]!
+  const open = await readOpenMonths(pool)
+  const owner = randomUUID()
+  const question = (channel: string): ClaimQuestion => ({
+    channel,
+    mode: 'live',
+    carrier: 'smtp:mail.example.com/1',
+    rank: 0,
+    owner,
+    limit: CLAIMED,
+    leaseMs: 60_000,
+    months: open,
+  })
+  const putBack = () =>
+    pool.query(
+      `update delivery set state = 'queued', lease_owner = null, lease_until = null
+       where state = 'sending' and lease_owner = $1 and ${withinMonths(open, 'notification_id')}`,
+      [owner],
+    )
+  const scopeOf = (account: string) => ({ account, mode: 'live' as const })
+  const page = {
+    mode: 'live',
+    text: null,
+    channel: null,
+    status: null,
+    notReached: false,
+    fromMs: null,
+    toMs: null,
+    before: null,
+  } as const
+  return {
+    accept: await time(forMs, () => insertAcceptances(pool, [send(accounts[0]!)])),
+    lookup: await time(forMs, () => {
+      // Of one month, the newest or the oldest: a statement is planned once for each month that is asked for.
+      const month = months[turn++ % 2]!
+      const asked = rows.filter(row => row.month === month).slice(0, LOOKUPS)
+      return findStatuses(
+        pool,
+        asked.map(({ id, account }) => ({ scope: scopeOf(account), notification: id, channel: 'email' })),
+      )
+    }),
+    claim: await time(forMs, () => claimDeliveries(pool, question('email')), putBack),
+    idle: await time(forMs, () => claimDeliveries(pool, question('sms'))),
+    list: await time(forMs, () => listNotifications(pool, { ...page, accounts: [draw().account] })),
+  }
+}
+
+/** For `forMs`, of which the first part plans and warms up: several processes that start together do the same kind of work at any time. */
+async function time(forMs: number, work: () => Promise<unknown>, afterwards?: () => Promise<unknown>): Promise<number> {
+  const taken: number[] = []
+  const began = performance.now()
+  for (let now = began; now < began + forMs; now = performance.now()) {
+    await work()
+    if (now > began + forMs * WARM_UP) taken.push(performance.now() - now)
+    await afterwards?.()
+  }
+  return median(taken)
+}
+
+function send(account: string): Acceptance {
+  const acceptedAt = new Date()
+  const id = newId(acceptedAt.getTime())
+  const request: SendRequest = {
+    ...{ customId: null, sendAt: null, recipientName: 'Maria', subject: 'Aviso', content: '<p>Aviso</p>', validation: null },
+    attachments: [],
+    deliveries: [],
+  }
+  const rules = { sequence: null, settings: completeSettings({}), revision: 0 }
+  const sender = { account, mode: 'live', token: account, address: '', rules } as const
+  const turn = { state: 'queued', waitMs: HOUR_MS, step: 1, condition: 'always' } as const
+  const deliveries: PlannedDelivery[] = [
+    { ...turn, channel: 'email', recipient: 'maria@example.com', request: {}, template: null },
+  ]
+  const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
+  return {
+    id,
+    account,
+    mode: 'live',
+    acceptedAt,
+    request,
+    validation: null,
+    deliveries,
+    event,
+    rulesRevision: null,
+    idempotency: null,
+  }
+}

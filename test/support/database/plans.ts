@@ -1,0 +1,87 @@
+import pg from 'pg'
+import type { Pool } from '../../../src/store/postgres.js'
+
+type Asked = { text: string; values?: unknown[] }
+type Query = (first: string | pg.QueryConfig, values?: unknown[], ...callback: unknown[]) => Promise<unknown>
+
+export interface ReadPlan {
+  sql: string
+  values: readonly unknown[]
+  plan: string
+}
+
+/**
+ * The plans of the statements that a piece of work sends through the pool, under settings of the planner. They are made as the pool has them
+ * made, for any values (plan_cache_mode); partitions that the values of the work rule out are left out when such a plan is started, and here.
+ * `run`: they are run, too, and undone, and the plans say how many rows each step had.
+ */
+export async function readPlans(
+  pool: Pool,
+  work: () => Promise<void>,
+  settings: readonly string[] = [],
+  run = false,
+): Promise<ReadPlan[]> {
+  const asked: Asked[] = []
+  const noting =
+    (query: Query): Query =>
+    (first, values, ...callback) => {
+      // A query with a callback comes from the pool's own query, which was noted already.
+      if (callback.length > 0) return query(first, values, ...callback)
+      asked.push(
+        typeof first === 'string' ? { text: first, ...(values && { values }) } : { text: first.text, values: first.values ?? [] },
+      )
+      return query(first, values)
+    }
+  const query = pool.query.bind(pool) as Query
+  const connect = pool.connect.bind(pool)
+  const restores: (() => void)[] = []
+  pool.query = noting(query) as typeof pool.query
+  // Statements on a connection that the work takes from the pool. With a callback, it is the pool's own query that connects.
+  pool.connect = (async (callback?: Parameters<typeof connect>[0]) => {
+    if (callback !== undefined) return connect(callback)
+    const client = await connect()
+    const own = client.query
+    client.query = noting(own.bind(client) as Query) as typeof client.query
+    restores.push(() => {
+      client.query = own
+    })
+    return client
+  }) as typeof pool.connect
+  try {
+    await work()
+  } finally {
+    pool.query = query as typeof pool.query
+    pool.connect = connect
+    for (const restore of restores) restore()
+  }
+  const plans: ReadPlan[] = []
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    for (const setting of settings) await client.query(`set local ${setting}`)
+    for (const { text, values = [] } of asked.filter(statement => /^\s*(select|with)\b/i.test(statement.text))) {
+      await client.query(`prepare planned as ${text}`)
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+        `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`}`,
+      )
+      await client.query('deallocate planned')
+      plans.push({ sql: text, values, plan: rows.map(row => row['QUERY PLAN']).join('\n') })
+    }
+    await client.query('rollback')
+  } finally {
+    client.release()
+  }
+  return plans
+}
+
+/** As the driver would send it. */
+const literalOf = (value: unknown): string => {
+  const sent = (pg as unknown as Driver).utils.prepareValue(value)
+  if (sent === null) return 'null'
+  return pg.escapeLiteral(Buffer.isBuffer(sent) ? `\\x${sent.toString('hex')}` : String(sent))
+}
+
+/** Left out of the types of pg. */
+interface Driver {
+  utils: { prepareValue(value: unknown): unknown }
+}
