@@ -87,18 +87,6 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const readFree = options.readFreeBytes ?? (() => readFreeBytes(config.dataFolder))
   const requireDisk = openDiskGuard(config, log, readFree)
   const tracing = openTracing(config, 'api', log)
-  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
-  const { accept, groups, recentTrouble } = createAccept({
-    store,
-    allowed,
-    clock,
-    pepper: keys.pepper,
-    countUnits: (...asked) => countUnits(...asked),
-    onAccepted: signal.queues.notify,
-    requireDisk,
-    trace: tracing?.accepted,
-    ...acceptLimits,
-  })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
     write: questions => findStatuses(pool, questions),
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
@@ -114,13 +102,26 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const cleaner = createContentCleaner()
   const evidence = openEvidence({ config, keys, pool, clock, log, publicUrl: () => publicUrl })
   const channels = await openChannels(config, { keys, pool, clock, templates, openSigner: evidence.openSigner })
-  const countUnits = unitCounter({ pool, clock, previews: channels.previews })
+  const allowed = { simulator: config.simulator, supportEmail: config.supportEmail }
+  const { accept, groups, recentTrouble } = createAccept({
+    store,
+    allowed,
+    clock,
+    pepper: keys.pepper,
+    countUnits: unitCounter({ pool, clock, previews: channels.previews }),
+    onAccepted: signal.queues.notify,
+    requireDisk,
+    trace: tracing?.accepted,
+    ...acceptLimits,
+  })
   if (config.signature.kind !== 'own') await evidence.openSigner()
+  // Beside real carriers the simulator serves test tokens only, and the public home page does not mention it.
+  const shownSimulator = config.simulator && !config.hasCarriers ? config.simulatorUrl : null
   let stopping = false
   const app = buildServer({
     log,
     pool,
-    clock: directory.clock,
+    clock,
     isStopping: () => stopping,
     checkReadiness: createReadiness({
       store: {
@@ -162,14 +163,13 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       publicUrl: config.publicUrl,
       verificationOf: evidence.verificationOf,
     },
-    // Beside real carriers the simulator serves test tokens only, and the public home page does not mention it.
-    home: { simulatorUrl: config.simulator && !config.hasCarriers ? config.simulatorUrl : null },
+    home: { simulatorUrl: shownSimulator },
     console: {
       keys,
       readList: reads.readList,
       publicUrl: () => publicUrl,
       hasCarriers: config.hasCarriers,
-      simulatorUrl: config.simulator && !config.hasCarriers ? config.simulatorUrl : null,
+      simulatorUrl: shownSimulator,
       // Shown beside real carriers too: there it holds messages of test tokens only.
       simulator: config.simulator ? config.simulatorUrl : null,
       version: readVersion(),

@@ -1,10 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
-import { identifyCarrier } from '../../channels/carrier-name.js'
-import type { ChannelModule } from '../../channels/channel.js'
-import type { ChannelDelivery } from '../../channels/channel-runtime.js'
-import { blobUses, channelModules, loadContracts } from '../../channels/registry.js'
+import { blobUses, loadContracts } from '../../channels/registry.js'
 import { createTemplateRunner } from '../../channels/template-runner.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
@@ -12,7 +9,6 @@ import { StoreUnavailable } from '../../domain/errors.js'
 import type { Queue } from '../../domain/queue.js'
 import { MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { createContentPacker } from '../../engine/deliver/content-packer.js'
-import type { Lane } from '../../engine/deliver/lane.js'
 import type { LaneOptions } from '../../engine/deliver/lane-options.js'
 import { startLanes } from '../../engine/deliver/worker.js'
 import { createShortLinks } from '../../engine/recipient/short-links.js'
@@ -23,12 +19,11 @@ import { takeEarlyReports } from '../../engine/record/reports.js'
 import { engineTiming } from '../../engine/timing.js'
 import { Wakes } from '../../runtime/wake.js'
 import { listenDue } from '../../store/delivery/due-signal.js'
-import { readOpenMonths } from '../../store/delivery/open-months.js'
 import { dropBlobs } from '../../store/files/blobs.js'
 import { openPool, type Pool, serversOf } from '../../store/postgres.js'
 import { Servers } from '../../store/servers.js'
 import { warnOfEvents } from '../carrier-events.js'
-import { documentUrls, loadProviders, openPreviews } from '../channels.js'
+import { documentUrls, openPreviews } from '../channels.js'
 import type { Config } from '../config.js'
 import { reportTo } from '../database/database.js'
 import { DatabaseWatch } from '../database/database-watch.js'
@@ -38,8 +33,10 @@ import type { Log } from '../log.js'
 import { openTracing } from '../tracing.js'
 import { webhookFormat } from '../webhook-rules.js'
 import { bulkChores } from './bulk.js'
+import { openChannelLanes } from './channel-lanes.js'
 import { openEvidenceLog } from './evidence-log.js'
-import { type ChannelWiring, type LaneParts, type LaneTiming, openLanes } from './lanes.js'
+import type { LaneParts, LaneTiming } from './lanes.js'
+import { openMonthsReader } from './open-months-reader.js'
 import { connectSimulator } from './simulator-link.js'
 import { startUpkeep } from './upkeep.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores } from './webhooks.js'
@@ -124,18 +121,13 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  // An operator may put an old delivery back into the queue: the months are looked for again every minute.
-  // Until they are found, claims look at all of them.
-  let openMonths = await readOpenMonths(pool).catch(error => {
-    onError(error, 'the open months')
-    return null
-  })
+  const months = await openMonthsReader(pool, error => onError(error, 'the open months'))
   const tracing = openTracing(config, 'worker', log)
   const packer = createContentPacker()
   const onFailed: LaneParts['onFailed'] = attempt => log.warn(attempt, 'an attempt failed')
   const parts: LaneParts = {
     ...context,
-    openMonths: () => openMonths,
+    openMonths: months.current,
     askedForAll: () => wakes.rounds,
     recorder,
     pack: packer.pack,
@@ -145,16 +137,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onFailed,
     traceAttempt: tracing?.attempt,
   }
-  const opened: OpenedChannel[] = []
-  for (const module of channelModules) {
-    const { channel } = module
-    const own = { config: config.channels[channel]!, options: channelOptions[channel] ?? {} }
-    const delivery = await (await module.runtime()).openDelivery({ ...context, ...own })
-    const lanes = await openLanes(await wiringOf(module, delivery, own.config.carriers), parts)
-    opened.push({ delivery, lanes })
-    if (!lanes.flat().some(lane => lane.mode === 'live'))
-      log.warn({ channel }, 'a channel has no carrier: what is sent by it waits in the queue until one is set')
-  }
+  const opened = await openChannelLanes(config, context, parts, channelOptions)
   const lanes = opened.flatMap(channel => channel.lanes)
   const reports = workerReports(pool, lanes.flat())
   await simulator?.register(host => Object.assign({}, ...opened.map(({ delivery }) => delivery.returnRoutes?.(host))))
@@ -180,7 +163,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     clock: directory.clock,
     wakes,
     recorder,
-    openMonths: () => openMonths,
+    openMonths: months.current,
     lanes,
     timing,
     onError,
@@ -197,14 +180,8 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const requireDisk = openDiskGuard(config, log)
   const upkeep = startUpkeep(pool, directory.clock, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND_MS, run: () => simulator.renew() }]),
-    { name: 'which copy of the database this is', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
-    {
-      name: 'open months',
-      everyMs: MINUTE_MS,
-      run: async () => {
-        openMonths = await readOpenMonths(pool)
-      },
-    },
+    { name: 'database copy check', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
+    { name: 'open months', everyMs: MINUTE_MS, run: months.refresh },
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
     { name: 'incomplete replies', everyMs: MINUTE_MS, oneNode: true, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
@@ -243,34 +220,11 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
         onError(error, 'the end of the log of events')
         return false
       })
-      await watch.close(isWhole).catch(error => onError(error, 'which copy of the database this is'))
+      await watch.close(isWhole).catch(error => onError(error, 'the database copy check'))
       await reports.end().catch(err => onError(err, 'the last report of this worker'))
       await Promise.all([leases.end(), evidence.close(), tracing?.close()])
       directory.close()
     },
-  }
-}
-
-interface OpenedChannel {
-  delivery: ChannelDelivery<unknown>
-  lanes: Lane<unknown>[][]
-}
-
-async function wiringOf(
-  module: ChannelModule,
-  delivery: ChannelDelivery<unknown>,
-  carriers: readonly URL[],
-): Promise<ChannelWiring<unknown>> {
-  const { channel, sendsContent = false } = module
-  const providerFor = await loadProviders(module)
-  return {
-    ...delivery,
-    channel,
-    carriers,
-    sendsContent,
-    concurrency: url => providerFor(url).concurrency(url),
-    identify: url => identifyCarrier(providerFor(url), url),
-    provider: (url, world) => providerFor(url).create(delivery.partsOf(providerFor(url).name, world)),
   }
 }
 

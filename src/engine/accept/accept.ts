@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { moduleOf } from '../../channels/registry.js'
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import { overloaded, Refusal, refuse, StoreUnavailable } from '../../domain/errors.js'
+import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { SALT_BYTES } from '../../domain/evidence/evidence.js'
 import { newId } from '../../domain/id.js'
 import {
@@ -27,21 +26,16 @@ import { GroupCommit } from '../../runtime/group-commit.js'
 import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
 import { type AllowedSendOptions, requireAllowedSend } from './allowed-send.js'
+import { type BoundCost, type CostStore, createCostBinding } from './cost-binding.js'
 import type { CountUnits } from './count-units.js'
+import { type GroupStore, writeGroup } from './write-group.js'
 
-export interface AcceptStore {
-  insertAcceptances(group: readonly Acceptance[]): Promise<Set<string>>
-  findWritten(ids: readonly string[]): Promise<Set<string>>
+export interface AcceptStore extends GroupStore, CostStore {
   storeBlobs(attachments: SendRequest['attachments']): Promise<void>
   resolveTemplates(scope: Scope, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
   findKeyUse(scope: Scope, key: string): Promise<KeyUse | null>
-  /** Binds the estimated cost of a send to its account's cap; null: the cap would be passed. */
-  bindCost(scope: Scope, asked: readonly { channel: Channel; units: number }[], cap: number): Promise<Map<Channel, number> | null>
-  releaseCost(scope: Scope, amount: number): Promise<void>
   /** Whether a commit would wait for a synchronous standby that is not there. */
   isStandbyLost(): Promise<boolean>
-  isRowFault(error: unknown): boolean
-  isUniqueViolation(error: unknown): boolean
 }
 
 export interface AcceptOptions {
@@ -144,9 +138,10 @@ export function createAccept(options: AcceptOptions) {
     maxWaiting: limits.maxWaiting,
     overloaded,
   })
+  const costs = createCostBinding(store, countUnits)
   const keysInProgress = new Set<string>()
 
-  async function write(send: Submission): Promise<Accepted> {
+  async function acceptNew(send: Submission): Promise<Accepted> {
     const { request, sender, idempotency } = send
     await requireStandby()
     // First of all: what was accepted once is answered again, whatever has been forbidden since.
@@ -163,38 +158,21 @@ export function createAccept(options: AcceptOptions) {
       named.length === 0 ? new Map<Channel, TemplateVersion>() : store.resolveTemplates(sender, named),
       request.attachments.length === 0 ? undefined : store.storeBlobs(request.attachments),
     ])
-    const bound = await bind(request, sender, templates)
+    const bound = await costs.bind(request, sender, templates)
     try {
       return await planAndWrite(send, templates, validation, bound)
     } catch (error) {
       // The cost of a send that may have been written stays bound.
-      if (!(error instanceof Refusal && error.code === 'sendUnknown')) await unbind(sender, bound)
+      if (!(error instanceof Refusal && error.code === 'sendUnknown')) await costs.release(sender, bound)
       throw error
     }
-  }
-
-  /** Before anything is written: a send beyond the cap must not cost anything. Accounts without a cap are not asked about. */
-  async function bind(
-    request: SendRequest,
-    { account, mode, rules }: Sender,
-    templates: ReadonlyMap<Channel, TemplateVersion>,
-  ): Promise<Map<Channel, number> | null> {
-    const cap = rules.settings['cost.month.cap']
-    if (cap === 0 || mode === 'test') return null
-    const asked = await countUnits({ account, mode }, request, templates)
-    return (await store.bindCost({ account, mode }, asked, cap)) ?? refuse('capReached', String(cap))
-  }
-
-  async function unbind(scope: Scope, bound: ReadonlyMap<Channel, number> | null): Promise<void> {
-    const amount = [...(bound?.values() ?? [])].reduce((sum, cost) => sum + cost, 0)
-    if (amount > 0) await store.releaseCost(scope, amount).catch(() => {})
   }
 
   async function planAndWrite(
     { request, sender, idempotency, readSender, line }: Submission,
     templates: ReadonlyMap<Channel, TemplateVersion>,
     validation: StoredValidation | null,
-    bound: ReadonlyMap<Channel, number> | null,
+    bound: BoundCost,
   ): Promise<Accepted> {
     const readAllowed = async (): Promise<Sender> => {
       const current = await readSender()
@@ -217,7 +195,7 @@ export function createAccept(options: AcceptOptions) {
       // Another node used the key in the same moment, or the account was edited after this node read its rules.
       const use = idempotency && (await store.findKeyUse(sender, idempotency.key))
       if (use !== null) {
-        await unbind(sender, bound)
+        await costs.release(sender, bound)
         return replay(use, idempotency!)
       }
       if (plans === MAX_PLANS) throw overloaded()
@@ -226,12 +204,12 @@ export function createAccept(options: AcceptOptions) {
 
   async function acceptOnce(send: Submission): Promise<Accepted> {
     const { sender, idempotency } = send
-    if (idempotency === null) return write(send)
+    if (idempotency === null) return acceptNew(send)
     const key = `${scopeKey(sender)} ${idempotency.key}`
     if (keysInProgress.has(key)) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
     keysInProgress.add(key)
     try {
-      return await write(send)
+      return await acceptNew(send)
     } finally {
       keysInProgress.delete(key)
     }
@@ -270,51 +248,4 @@ function replay(use: KeyUse, idempotency: { bodySha256: string }): Accepted {
 
 async function protect(validation: { question: string; reply: string }, pepper: Buffer): Promise<StoredValidation> {
   return { question: validation.question, ...(await hashReply(validation.reply, pepper)) }
-}
-
-/**
- * Writes a group. When the database's answer is lost, a query for the group's ids tells whether it was committed; otherwise the group
- * is written again under the same ids. A query that finds nothing proves nothing, because a commit that waits for a standby is not
- * visible yet: once an answer was lost, only rows that are found or written settle the outcome.
- */
-async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
-  const ids = group.map(item => item.id)
-  const giveUpAt = performance.now() + retryForMs
-  let lost: StoreUnavailable | null = null
-  for (let retry = false; ; retry = true) {
-    try {
-      let written = retry ? await store.findWritten(ids) : new Set<string>()
-      // The group is one statement: if one row exists, the whole group was committed.
-      if (written.size === 0) {
-        written = await store.insertAcceptances(lost === null ? group : group.map(asPlanned))
-        // What this write left out may be there already: it waited for the lost one to end, and found its keys and lines taken.
-        if (retry && written.size < ids.length) written = new Set([...written, ...(await store.findWritten(ids))])
-      }
-      return ids.map(id => written.has(id))
-    } catch (error) {
-      // A collision with our own ids means that the first try committed while the second one was on its way.
-      const collided = retry && store.isUniqueViolation(error)
-      // A lock after a lost answer may be the lost write's own.
-      const isUnreachable = error instanceof StoreUnavailable && (lost !== null || !store.isRowFault(error))
-      if (!collided && !isUnreachable) throw error
-      if (collided) lost = new StoreUnavailable(error, { maybeCommitted: true })
-      else if (error instanceof StoreUnavailable && error.maybeCommitted) lost = error
-      if (performance.now() <= giveUpAt) await sleep(100)
-      else if (lost === null) throw error
-      else return await findLost(store, ids, lost)
-    }
-  }
-}
-
-/**
- * Written whatever became of the account since. A row that the statement leaves out does not collide with the same row of a lost write
- * that is still to be committed: the send would be planned and written a second time.
- */
-const asPlanned = (item: Acceptance): Acceptance => ({ ...item, rulesRevision: null })
-
-/** The last look for a group whose answer was lost. */
-async function findLost(store: AcceptStore, ids: readonly string[], lost: StoreUnavailable): Promise<boolean[]> {
-  const written = await store.findWritten(ids).catch(() => new Set<string>())
-  if (written.size === 0) throw lost
-  return ids.map(id => written.has(id))
 }
