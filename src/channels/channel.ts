@@ -18,7 +18,7 @@ import type { ProviderTable } from './provider-module.js'
  * command, so that it imports little; `contract` and `runtime` load the rest for those that need it.
  */
 export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> extends ChannelTraits {
-  /** How the console shows the channel: the name of an icon and of a colour of its own sets (console/src/parts/channel.tsx). */
+  /** How the console shows the channel: the name of an icon and of a colour of its own sets (console/src/parts/data/channel.tsx). */
   readonly look: { readonly icon: string; readonly color: string; readonly english: string }
   /** The channel's name on the wire: in paths, lists and webhooks. */
   readonly wire: string

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { Dialog } from '../parts/dialog.js'
+import { Dialog } from '../parts/shell/dialog.js'
 import { useWords } from './language.js'
 import { navigationWords, type ScreenEntry } from './navigation.js'
 import { shellWords } from './words.js'

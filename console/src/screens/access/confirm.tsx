@@ -1,8 +1,8 @@
 import { useWords } from '../../app/language.js'
-import { Button } from '../../parts/button.js'
-import { Dialog } from '../../parts/dialog.js'
-import { FormError } from '../../parts/gate.js'
-import { messageOf } from '../../parts/states.js'
+import { Button } from '../../parts/form/button.js'
+import { Dialog } from '../../parts/shell/dialog.js'
+import { FormError } from '../../parts/shell/gate.js'
+import { messageOf } from '../../parts/shell/states.js'
 import { partWords } from '../../parts/words.js'
 import { words as screenWords } from './words.js'
 

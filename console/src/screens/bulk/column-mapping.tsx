@@ -1,8 +1,8 @@
 import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
 import { useInstallation } from '../../app/installation.js'
 import { useLanguage, useWords } from '../../app/language.js'
-import { Select } from '../../parts/field.js'
-import { Card } from '../../parts/page.js'
+import { Select } from '../../parts/form/field.js'
+import { Card } from '../../parts/shell/page.js'
 import type { Mapping } from './mapping.js'
 import { words as screenWords } from './words.js'
 

@@ -1,7 +1,7 @@
 import type { BatchDetail } from '../../../../src/http/console/sending/bulk-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Card } from '../../parts/page.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 /** How far a batch is, how fast it goes, and how long the rest takes. */

@@ -3,10 +3,10 @@ import type { ComposeField, ComposeForm } from '../../../../src/http/console/sen
 import { templates } from '../../api/queries.js'
 import { useOneAccount } from '../../app/installation.js'
 import { useLanguage, useWords } from '../../app/language.js'
-import { ChannelName, useChannel } from '../../parts/channel.js'
-import { Check } from '../../parts/check.js'
-import { Select, TextField } from '../../parts/field.js'
-import { LongField } from '../../parts/long-field.js'
+import { ChannelName, useChannel } from '../../parts/data/channel.js'
+import { Check } from '../../parts/form/check.js'
+import { Select, TextField } from '../../parts/form/field.js'
+import { LongField } from '../../parts/form/long-field.js'
 import { words as screenWords } from './words.js'
 
 export interface FieldState {

@@ -3,9 +3,9 @@ import { useEffect, useMemo, useState } from 'react'
 import type { Preview, ShownMessage } from '../../../../src/http/console/sending/compose-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Button, buttonClass } from '../../parts/button.js'
-import { ChannelName, useChannel } from '../../parts/channel.js'
-import { Bubble, MarkupFrame, PdfFrame } from '../../parts/message-views.js'
+import { ChannelName, useChannel } from '../../parts/data/channel.js'
+import { Bubble, MarkupFrame, PdfFrame } from '../../parts/data/message-views.js'
+import { Button, buttonClass } from '../../parts/form/button.js'
 import { words as screenWords } from './words.js'
 
 export function Previews({ deliveries }: { deliveries: Preview['deliveries'] }) {

@@ -4,11 +4,11 @@ import type { SentCopy, ShownNotification } from '../../../../src/http/console/n
 import { apiUrl } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { buttonClass } from '../../parts/button.js'
-import { ChannelName } from '../../parts/channel.js'
-import { Segments } from '../../parts/field.js'
-import { DesktopFrame, PhoneFrame, SandboxedPage } from '../../parts/frames.js'
-import { Card } from '../../parts/page.js'
+import { ChannelName } from '../../parts/data/channel.js'
+import { buttonClass } from '../../parts/form/button.js'
+import { Segments } from '../../parts/form/field.js'
+import { DesktopFrame, PhoneFrame, SandboxedPage } from '../../parts/shell/frames.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 /** The content as the recipient sees it, and what left by each channel. */

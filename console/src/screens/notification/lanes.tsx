@@ -1,9 +1,9 @@
 import type { Decision, Lane } from '../../../../src/http/console/notifications/notification-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Badge } from '../../parts/badge.js'
-import { Button } from '../../parts/button.js'
-import { ChannelName, useChannel } from '../../parts/channel.js'
+import { Badge } from '../../parts/data/badge.js'
+import { ChannelName, useChannel } from '../../parts/data/channel.js'
+import { Button } from '../../parts/form/button.js'
 import type { Act } from './decisions.js'
 import { words as screenWords } from './words.js'
 

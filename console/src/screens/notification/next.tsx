@@ -1,9 +1,9 @@
 import type { ShownNotification } from '../../../../src/http/console/notifications/notification-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Button } from '../../parts/button.js'
-import { ChannelIcon } from '../../parts/channel.js'
-import { Card } from '../../parts/page.js'
+import { ChannelIcon } from '../../parts/data/channel.js'
+import { Button } from '../../parts/form/button.js'
+import { Card } from '../../parts/shell/page.js'
 import type { Act } from './decisions.js'
 import { words as screenWords } from './words.js'
 

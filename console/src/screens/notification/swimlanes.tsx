@@ -2,9 +2,9 @@ import type { CSSProperties } from 'react'
 import type { LaneEvent, ShownNotification } from '../../../../src/http/console/notifications/notification-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import type { Tone } from '../../parts/badge.js'
-import { ChannelIcon, ChannelName } from '../../parts/channel.js'
-import { Card } from '../../parts/page.js'
+import type { Tone } from '../../parts/data/badge.js'
+import { ChannelIcon, ChannelName } from '../../parts/data/channel.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 const edges: Record<Tone, string> = {

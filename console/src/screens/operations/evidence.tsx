@@ -4,9 +4,9 @@ import type { Evidence } from '../../../../src/http/console/operation/operations
 import { api } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Badge } from '../../parts/badge.js'
-import { ErrorState, Skeleton } from '../../parts/states.js'
-import { Table } from '../../parts/table.js'
+import { Badge } from '../../parts/data/badge.js'
+import { Table } from '../../parts/data/table.js'
+import { ErrorState, Skeleton } from '../../parts/shell/states.js'
 import { words as screenWords } from './words.js'
 
 const evidence = queryOptions({

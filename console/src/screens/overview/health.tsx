@@ -3,9 +3,9 @@ import type { ReactNode } from 'react'
 import type { Overview } from '../../../../src/http/console/operation/overview-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { Badge, type Tone } from '../../parts/badge.js'
-import { ChannelIcon, ChannelName } from '../../parts/channel.js'
-import { Card } from '../../parts/page.js'
+import { Badge, type Tone } from '../../parts/data/badge.js'
+import { ChannelIcon, ChannelName } from '../../parts/data/channel.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 const waitingTone: Record<Overview['waiting'][number]['state'], Tone> = {

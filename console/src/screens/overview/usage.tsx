@@ -1,8 +1,8 @@
 import type { Overview } from '../../../../src/http/console/operation/overview-schema.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { ChannelName } from '../../parts/channel.js'
-import { Card } from '../../parts/page.js'
+import { ChannelName } from '../../parts/data/channel.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 /** What carriers took in this month, and what they are estimated to charge. */

@@ -3,9 +3,9 @@ import { useState } from 'react'
 import type { SequenceStepWire } from '../../../../src/http/console/sending/sequence-schema.js'
 import { useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
-import { IconButton } from '../../parts/button.js'
-import { useChannel } from '../../parts/channel.js'
-import { Select, TextField } from '../../parts/field.js'
+import { useChannel } from '../../parts/data/channel.js'
+import { IconButton } from '../../parts/form/button.js'
+import { Select, TextField } from '../../parts/form/field.js'
 import { words as screenWords } from './words.js'
 
 type Steps = readonly SequenceStepWire[]

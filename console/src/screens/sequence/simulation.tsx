@@ -4,11 +4,11 @@ import type { SequenceStepWire, SimulateBody, Simulated } from '../../../../src/
 import { api, withQuery } from '../../api/client.js'
 import { type OneAccount, useInstallation } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
-import { ChannelIcon, ChannelName, useChannel } from '../../parts/channel.js'
-import { inputClass } from '../../parts/field.js'
-import { Card } from '../../parts/page.js'
-import { ErrorState } from '../../parts/states.js'
-import { useSettled } from '../../parts/use-settled.js'
+import { ChannelIcon, ChannelName, useChannel } from '../../parts/data/channel.js'
+import { inputClass } from '../../parts/form/field.js'
+import { useSettled } from '../../parts/form/use-settled.js'
+import { Card } from '../../parts/shell/page.js'
+import { ErrorState } from '../../parts/shell/states.js'
 import { words as screenWords } from './words.js'
 
 type Reaction = SimulateBody['reactions'][number]

@@ -3,12 +3,12 @@ import type { SimulatedMessage } from '../../../../src/http/console/simulator/si
 import { apiUrl } from '../../api/client.js'
 import { useDates } from '../../app/dates.js'
 import { useWords } from '../../app/language.js'
-import { buttonClass } from '../../parts/button.js'
-import { ChannelIcon, useChannel } from '../../parts/channel.js'
-import { DesktopFrame, PhoneFrame, SandboxedPage } from '../../parts/frames.js'
-import { PdfFrame } from '../../parts/message-views.js'
-import { Card } from '../../parts/page.js'
-import { Timeline } from '../../parts/timeline.js'
+import { ChannelIcon, useChannel } from '../../parts/data/channel.js'
+import { PdfFrame } from '../../parts/data/message-views.js'
+import { Timeline } from '../../parts/data/timeline.js'
+import { buttonClass } from '../../parts/form/button.js'
+import { DesktopFrame, PhoneFrame, SandboxedPage } from '../../parts/shell/frames.js'
+import { Card } from '../../parts/shell/page.js'
 import { words as screenWords } from './words.js'
 
 interface Shown {

@@ -1,9 +1,9 @@
 import { Star } from 'lucide-react'
 import type { SimulatedChannel } from '../../../../src/http/console/simulator/simulator-schema.js'
 import { useWords } from '../../app/language.js'
-import { ChannelName, useChannel } from '../../parts/channel.js'
-import { CopyButton } from '../../parts/copy-button.js'
-import { Table } from '../../parts/table.js'
+import { ChannelName, useChannel } from '../../parts/data/channel.js'
+import { Table } from '../../parts/data/table.js'
+import { CopyButton } from '../../parts/form/copy-button.js'
 import { words as screenWords } from './words.js'
 
 /** The test recipients: each one has a fixed result. */

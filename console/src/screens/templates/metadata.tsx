@@ -1,7 +1,7 @@
 import { useInstallation } from '../../app/installation.js'
 import { useLanguage } from '../../app/language.js'
-import { Check } from '../../parts/check.js'
-import { Select, TextField } from '../../parts/field.js'
+import { Check } from '../../parts/form/check.js'
+import { Select, TextField } from '../../parts/form/field.js'
 
 export type Metadata = Readonly<Record<string, unknown>>
 

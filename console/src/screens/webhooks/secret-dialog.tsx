@@ -1,8 +1,8 @@
 import type { WebhookSecret } from '../../../../src/http/console/operation/webhooks-schema.js'
 import { useWords } from '../../app/language.js'
-import { Button } from '../../parts/button.js'
-import { CopyButton } from '../../parts/copy-button.js'
-import { Dialog } from '../../parts/dialog.js'
+import { Button } from '../../parts/form/button.js'
+import { CopyButton } from '../../parts/form/copy-button.js'
+import { Dialog } from '../../parts/shell/dialog.js'
 import { words as screenWords } from './words.js'
 
 /** Shown once: it lives in the memory of this page alone. */

@@ -1,4 +1,4 @@
-import { CopyButton } from './copy-button.js'
+import { CopyButton } from '../form/copy-button.js'
 
 /** JSON as the API gives it: text, never markup. */
 export function JsonView({ label, value }: { label: string; value: unknown }) {

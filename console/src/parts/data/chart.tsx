@@ -1,8 +1,8 @@
 import { lazy, Suspense, useState } from 'react'
-import { useWords } from '../app/language.js'
-import { Button } from './button.js'
-import { Skeleton } from './states.js'
-import { partWords } from './words.js'
+import { useWords } from '../../app/language.js'
+import { Button } from '../form/button.js'
+import { Skeleton } from '../shell/states.js'
+import { partWords } from '../words.js'
 
 export interface ChartData {
   label: string

@@ -1,9 +1,9 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
 import type { ReactNode } from 'react'
-import { useWords } from '../app/language.js'
-import { IconButton } from './button.js'
-import { partWords } from './words.js'
+import { useWords } from '../../app/language.js'
+import { IconButton } from '../form/button.js'
+import { partWords } from '../words.js'
 
 interface DialogProps {
   open: boolean

@@ -1,8 +1,8 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { useWords } from '../app/language.js'
-import { Button } from './button.js'
-import { partWords } from './words.js'
+import { useWords } from '../../app/language.js'
+import { Button } from '../form/button.js'
+import { partWords } from '../words.js'
 
 export interface Column<Row> {
   name: string

@@ -1,8 +1,8 @@
 import { Check, Copy } from 'lucide-react'
 import { useState } from 'react'
-import { useWords } from '../app/language.js'
+import { useWords } from '../../app/language.js'
+import { partWords } from '../words.js'
 import { Button, IconButton } from './button.js'
-import { partWords } from './words.js'
 
 /** Copies a text and says so. `compact`: an icon alone, beside what it copies. */
 export function CopyButton({ text, label, compact = false }: { text: string; label?: string; compact?: boolean }) {

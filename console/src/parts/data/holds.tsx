@@ -1,7 +1,7 @@
-import type { Holds as Held } from '../../../src/http/console/operation/holds-schema.js'
-import { useDates } from '../app/dates.js'
-import { useWords } from '../app/language.js'
-import { partWords } from './words.js'
+import type { Holds as Held } from '../../../../src/http/console/operation/holds-schema.js'
+import { useDates } from '../../app/dates.js'
+import { useWords } from '../../app/language.js'
+import { partWords } from '../words.js'
 
 /** What people hold back, and since when. */
 export function Holds({ holds }: { holds: Held }) {

@@ -1,7 +1,7 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, useId, useState } from 'react'
-import { useWords } from '../app/language.js'
-import { partWords } from './words.js'
+import { useWords } from '../../app/language.js'
+import { partWords } from '../words.js'
 
 export const inputClass =
   'h-10 w-full rounded-lg border border-line bg-surface px-3 text-text placeholder:text-muted disabled:opacity-60 aria-invalid:border-bad'

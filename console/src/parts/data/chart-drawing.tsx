@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { useIsDark } from '../app/theme.js'
+import { useIsDark } from '../../app/theme.js'
 import type { ChartData } from './chart.js'
 
 const HEIGHT = 240

@@ -1,4 +1,4 @@
-import { defineWords, useWords } from '../app/language.js'
+import { defineWords, useWords } from '../../app/language.js'
 import { PasswordField } from './field.js'
 
 const passwordWords = defineWords(

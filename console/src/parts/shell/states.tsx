@@ -1,10 +1,10 @@
 import { CircleAlert, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { ApiError } from '../api/client.js'
-import { useWords } from '../app/language.js'
-import { Button } from './button.js'
-import { CopyButton } from './copy-button.js'
-import { partWords } from './words.js'
+import { ApiError } from '../../api/client.js'
+import { useWords } from '../../app/language.js'
+import { Button } from '../form/button.js'
+import { CopyButton } from '../form/copy-button.js'
+import { partWords } from '../words.js'
 
 /** Nothing is here yet: says what would be, and the next step. */
 export function EmptyState({

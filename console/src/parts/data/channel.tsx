@@ -1,5 +1,5 @@
 import { type LucideIcon, Mail, MessageCircle, MessageSquare, Phone, ScrollText, Send } from 'lucide-react'
-import { useInstallation } from '../app/installation.js'
+import { useInstallation } from '../../app/installation.js'
 
 /** The icons that channels name (`look` in their module). */
 const icons: Readonly<Record<string, LucideIcon>> = {

@@ -1,5 +1,5 @@
-import type { NewTotp } from '../../../src/http/console/access/sign-in-schema.js'
-import { defineWords, useWords } from '../app/language.js'
+import type { NewTotp } from '../../../../src/http/console/access/sign-in-schema.js'
+import { defineWords, useWords } from '../../app/language.js'
 import { CopyButton } from './copy-button.js'
 import { TextField } from './field.js'
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { useDates } from '../app/dates.js'
+import { useDates } from '../../app/dates.js'
 import type { Tone } from './badge.js'
 
 export interface TimelineStep {
