@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../support/command.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { type Gateway, startGateway } from '../support/gateway.js'
@@ -48,6 +50,30 @@ test('an account is made, given an address, a limit and a token, and the running
     settings: { 'limit.registered': 77, validation: true },
     addresses: ['127.0.0.1/32'],
   })
+})
+
+test('a command of a user without a name is recorded under the number of the user', async () => {
+  const named = vi.spyOn(os, 'userInfo').mockImplementation(() => {
+    throw Object.assign(new Error('no entry'), { code: 'ERR_SYSTEM_ERROR' })
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    named.mockRestore()
+    syncBuiltinESMExports()
+  })
+  await succeed('account', 'create', '--name', 'sem nome')
+  const { rows } = await database.pool.query("select actor from audit where action = 'account create' order by id desc limit 1")
+  expect(rows).toEqual([{ actor: `command:uid:${process.getuid!()}` }])
+  const answers = [
+    await runCommand(['queue', 'retry', '01900000-0000-7000-8000-000000000000', '--channel', 'email'], database.url),
+    await runCommand(['retry', '--channel', 'email', '--carrier', 'smtp', '--since', '2020-01-01T00:00:00Z'], database.url),
+    await runCommand(['restored', 'release', '--all'], database.url),
+  ]
+  expect(answers.map(({ stdout, stderr }) => stdout + stderr)).toEqual([
+    expect.stringContaining('Não há'),
+    expect.stringMatching(/\b0\b/),
+    expect.stringContaining('Nada disto está retido'),
+  ])
 })
 
 test('a database out of reach is named with its cure', async () => {
