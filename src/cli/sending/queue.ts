@@ -90,11 +90,16 @@ export const retryCommand = (): Command =>
     .option('--since <momento>', 'recusados desde este momento: "18/07/2026 01:01:32" (Brasília)', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
     .option('--dry-run', 'só conta')
-    .action((id: string | undefined, options: RetryOptions) =>
-      id === undefined ? retryRefused(options) : decide(id, 'retry', options),
-    )
+    .action((id: string | undefined, options: RetryOptions) => (id === undefined ? retryRefused(options) : retryOne(id, options)))
 
 const requireNotification = (text: string): string => required(readId(text), `"${text}" não é um idEmail (um UUID).`)
+
+function retryOne(id: string, { carrier, since, reason, dryRun, ...options }: RetryOptions): Promise<void> {
+  const given = Object.entries({ '--carrier': carrier, '--since': since, '--reason': reason, '--dry-run': dryRun })
+  const ignored = given.filter(([, value]) => value !== undefined).map(([name]) => name)
+  if (ignored.length > 0) throw new OperatorError(`${ignored.join(', ')}: valem só sem idEmail. Nada foi enviado de novo.`)
+  return decide(id, 'retry', options)
+}
 
 const decide = (notification: string, repair: Repair, { channel, ...output }: DecisionOptions): Promise<void> =>
   run(output, async ({ pool }) => {
