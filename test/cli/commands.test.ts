@@ -52,6 +52,25 @@ test('an account is made, given an address, a limit and a token, and the running
   })
 })
 
+test('the names of accounts and entities are trimmed lines of at most 200 characters, and no entity is without a name', async () => {
+  const create = async (...args: string[]): Promise<{ name: string; entity: string }> =>
+    JSON.parse(await succeed('account', 'create', ...args, '--json'))
+  expect(await create('--name', 'um', '--entity', '')).toMatchObject({ name: 'um', entity: 'um' })
+  expect(await create('--name', ' dois ', '--entity', ' ')).toMatchObject({ name: 'dois', entity: 'dois' })
+  expect(await create('--name', 'três', '--entity', ' Grupo ')).toMatchObject({ entity: 'Grupo' })
+  const refusals: [string[], RegExp][] = [
+    [['--name', ' '], /--name é obrigatório/],
+    [['--name', 'a\nb'], /--name não pode ter quebras/],
+    [['--name', 'a'.repeat(201)], /--name passa do limite de 200/],
+    [['--name', 'x', '--entity', 'a\u0007'], /--entity não pode ter/],
+    [['--name', 'x', '--entity', 'a'.repeat(201)], /--entity passa do limite de 200/],
+  ]
+  for (const [args, words] of refusals) {
+    const { status, stderr } = await runCommand(['account', 'create', ...args], database.url)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(words)])
+  }
+})
+
 test('a command of a user without a name is recorded under the number of the user', async () => {
   const named = vi.spyOn(os, 'userInfo').mockImplementation(() => {
     throw Object.assign(new Error('no entry'), { code: 'ERR_SYSTEM_ERROR' })
