@@ -135,7 +135,7 @@ create table hold (
   held_by text not null,
   created_at timestamptz not null default now()
 );
-create unique index hold_scope on hold (coalesce(channel, ''), coalesce(carrier, ''), coalesce(account_id::text, ''));
+create unique index hold_scope on hold (channel, carrier, account_id) nulls not distinct;
 
 -- Which copy of the database this is ------------------------------------------------------------------------------------
 

@@ -859,7 +859,7 @@ CREATE TABLE hold (
   CONSTRAINT hold_pkey PRIMARY KEY (id),
   CONSTRAINT hold_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
 );
-CREATE UNIQUE INDEX hold_scope ON hold USING btree (COALESCE(channel, ''::text), COALESCE(carrier, ''::text), COALESCE(account_id::text, ''::text));
+CREATE UNIQUE INDEX hold_scope ON hold USING btree (channel, carrier, account_id) NULLS NOT DISTINCT;
 
 CREATE TABLE home_server (
   only_row boolean NOT NULL DEFAULT true,

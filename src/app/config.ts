@@ -137,11 +137,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   )
   const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const databaseUrl = setting<string | null>('DATABASE_URL', null, DATABASE_URL_EXPECTED, readServers)
+  const databaseOwnerUrl = setting<string | null>('DATABASE_OWNER_URL', null, DATABASE_URL_EXPECTED, readServers)
+  // Without it the owner's URL would be ignored, and an embedded database be made.
+  if (databaseOwnerUrl !== null && !env.DATABASE_URL?.trim())
+    problems.push('DATABASE_OWNER_URL pede DATABASE_URL, a URL do mesmo banco para o programa')
   const config: Omit<Config, 'warnings'> = {
     host,
     port,
     databaseUrl,
-    databaseOwnerUrl: setting<string | null>('DATABASE_OWNER_URL', null, DATABASE_URL_EXPECTED, readServers),
+    databaseOwnerUrl,
     databasePool: whole('DATABASE_POOL', 10, 2, 200),
     replicaUrl: setting<string | null>(
       'DATABASE_REPLICA_URL',

@@ -4,6 +4,12 @@ import { loadContracts } from './registry.js'
 /** The forms in which the data may know a person by one value: an e-mail address, a number, a name, a document or the sender's own code. */
 export async function readPerson(text: string, account: string | null): Promise<Person> {
   const given = text.trim()
+  return { contacts: await readContacts(given), names: [...new Set([given, ...documentForms(given)])], account }
+}
+
+/** The contact as each channel stores it, in lower case: a number to one channel may be a name to another. */
+export async function readContacts(text: string): Promise<string[]> {
+  const given = text.trim()
   const contracts = [...(await loadContracts()).values()]
   // People write numbers with a mask, which senders may not.
   const bare = given.replace(/[\s().-]/g, '')
@@ -11,7 +17,7 @@ export async function readPerson(text: string, account: string | null): Promise<
   const contacts = new Set(
     written.flatMap(text => contracts.flatMap(({ readContact }) => readContact(text)?.toLowerCase() ?? [])),
   )
-  return { contacts: [...contacts], names: [...new Set([given, ...documentForms(given)])], account }
+  return [...contacts]
 }
 
 /** A CPF or CNPJ without its points, and with them. */

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { channelModules, findModule } from '../channels/registry.js'
+import { realProviderOf } from '../channels/carrier-name.js'
+import { channelModules, findModule, moduleOf, providerNames } from '../channels/registry.js'
 import { type Mode, modes } from '../domain/access/token.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { readBrazilianDate, readIso } from '../domain/text/dates.js'
@@ -31,6 +33,17 @@ export function channelOption(description: string): Option {
   const option = new Option('--channel <canal>', description).choices(channelNames)
   const check = option.parseArg!
   return option.argParser((text, previous) => findModule(check(text, previous) as string)!.channel)
+}
+
+/** A carrier's identity, or a provider for all of its carriers. A wrong name would match nothing, and nobody would notice. */
+export function requireCarrier(text: string, channel: Channel | null): string {
+  const carrier = text.trim()
+  const known = channel === null ? providerNames : Object.keys(moduleOf(channel).providers)
+  if (!known.includes(realProviderOf(carrier)))
+    throw new OperatorError(
+      `--carrier: "${carrier}" não é uma operadora${channel === null ? '' : ' deste canal'}. Use o nome que carteiro queue list e carteiro usage mostram, ou só o tipo: ${known.join(', ')}.`,
+    )
+  return carrier
 }
 
 export function required<T>(value: T | null, problem: string): T {

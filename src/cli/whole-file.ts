@@ -1,20 +1,25 @@
 import { rename } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { openDraft } from '../runtime/draft.js'
+import { type Draft, openDraft } from '../runtime/draft.js'
 
 /** The mode of a file that nobody else may read. */
 export const PRIVATE = 0o600
 
+type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
 /** Writes a file under another name until it is whole: half a file must not be taken for one. */
-export async function writeWhole(
-  file: string,
-  source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  mode = 0o666,
-): Promise<void> {
+export const writeWhole = (file: string, source: Source, mode = 0o666): Promise<void> =>
+  write(file, source, mode, draft => rename(draft.path, file))
+
+/** The same where another file of that name must stay. */
+export const writeNew = (file: string, source: Source, mode: number): Promise<void> =>
+  write(file, source, mode, draft => draft.placeNew())
+
+async function write(file: string, source: Source, mode: number, place: (draft: Draft) => Promise<void>): Promise<void> {
   const draft = await openDraft(file, mode)
   try {
     await pipeline(source, draft.handle.createWriteStream())
-    await rename(draft.path, file)
+    await place(draft)
   } finally {
     await draft.remove()
   }

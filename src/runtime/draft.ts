@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { OperatorError } from '../domain/errors.js'
 
 export interface Draft {
   path: string
   handle: FileHandle
+  /** Gives it the name of a file that does not exist yet; refused where one does. */
+  placeNew(): Promise<void>
   /** Nothing is removed if it has been renamed. */
   remove(): Promise<void>
 }
@@ -15,9 +19,25 @@ export async function openDraft(file: string, mode: number): Promise<Draft> {
   return {
     path,
     handle,
+    async placeNew() {
+      // The name is taken first: a rename replaces a file that another process has made meanwhile.
+      const taken = await open(file, 'wx', mode).catch((cause: NodeJS.ErrnoException) => {
+        throw cause.code === 'EEXIST' ? fileExists(file, cause) : cause
+      })
+      await taken.close()
+      await rename(path, file)
+    },
     async remove() {
       await handle.close()
       await rm(path, { force: true })
     },
   }
 }
+
+/** For what takes long to write: the refusal comes before the work. */
+export function refuseExisting(file: string): void {
+  if (existsSync(file)) throw fileExists(file)
+}
+
+const fileExists = (file: string, cause?: unknown): OperatorError =>
+  new OperatorError(`O arquivo ${file} já existe: escolha outro nome. Nada foi feito.`, { cause })

@@ -155,7 +155,7 @@ export async function findBeyond(db: Queryable, folder = MIGRATIONS): Promise<st
   return `Este banco tem a migração ${name}, que esta versão do Carteiro não conhece e com a qual não funciona. Inicie a versão mais nova.`
 }
 
-const OWNER_NEEDED = 'Rode "carteiro migrate" com DATABASE_OWNER_URL, a URL do dono das tabelas.'
+const OWNER_NEEDED = 'Rode "carteiro migrate" com DATABASE_URL e DATABASE_OWNER_URL, a URL do dono das tabelas.'
 
 /** Whether this connection may change the schema. False: the schema belongs to another role, and is only read. */
 async function mayMigrate(db: Queryable): Promise<boolean> {

@@ -49,16 +49,25 @@ describe.each(['CARTEIRO_URL', 'SIMULATOR_URL'] as const)('%s', name => {
   )
 })
 
+const DATABASE_URL = 'postgres://u:p@h/db?sslmode=verify-full'
+
+test('an owner of tables without their database is refused: the program would make a database of its own', () => {
+  expect(() => readConfig({ DATABASE_OWNER_URL: DATABASE_URL })).toThrow('- DATABASE_OWNER_URL pede DATABASE_URL')
+  expect(() => readConfig({ DATABASE_OWNER_URL: DATABASE_URL, DATABASE_URL: ' ' })).toThrow('pede DATABASE_URL')
+  expect(() => readConfig({ DATABASE_OWNER_URL: DATABASE_URL, DATABASE_URL: 'x' })).not.toThrow('pede DATABASE_URL')
+  expect(readConfig({ DATABASE_OWNER_URL: ' ' }).databaseUrl).toBe(null)
+})
+
 describe.each(['DATABASE_URL', 'DATABASE_OWNER_URL'] as const)('%s', name => {
   const readOf = (given: string): string | null => {
-    const { databaseUrl, databaseOwnerUrl } = readConfig({ [name]: given })
+    const { databaseUrl, databaseOwnerUrl } = readConfig({ DATABASE_URL, [name]: given })
     return name === 'DATABASE_URL' ? databaseUrl : databaseOwnerUrl
   }
 
   test('may name several servers, of which one accepts writes', () => {
     const several = 'postgres://u:p@h1:5432,h2:5432/db?target_session_attrs=read-write&sslmode=verify-full'
     expect(readOf(several)).toBe(several)
-    expect(readConfig({ [name]: several }).warnings).toEqual([])
+    expect(readConfig({ DATABASE_URL, [name]: several }).warnings).toEqual([])
   })
 
   test.each(['postgres://u:senha@h1:5432,h2:x/db', 'postgres://u:senha@h1,h2/db?target_session_attrs=standby', 'mysql://h/db'])(

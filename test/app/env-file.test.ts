@@ -35,6 +35,12 @@ test.each([
   expect(NAMES.map(name => process.env[name])).toEqual([undefined, undefined, undefined])
 })
 
+test('a name that is set already, also to nothing, keeps its value', () => {
+  Object.assign(process.env, { TEST_SECRET: '', TEST_PORT: '1' })
+  load('TEST_SECRET=x\nTEST_PORT=2\n')
+  expect([process.env.TEST_SECRET, process.env.TEST_PORT]).toEqual(['', '1'])
+})
+
 test('a file that does not exist is none', () => {
   loadEnvFile(join(temporaryFolder(), '.env'))
 })

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { runCommand } from '../support/gateway/command.js'
 import { type Gateway, startGateway } from '../support/gateway/gateway.js'
@@ -48,6 +50,49 @@ test('an account is made, given an address, a limit and a token, and the running
     settings: { 'limit.registered': 77, validation: true },
     addresses: ['127.0.0.1/32'],
   })
+})
+
+test('the names of accounts and entities are trimmed lines of at most 200 characters, and no entity is without a name', async () => {
+  const create = async (...args: string[]): Promise<{ name: string; entity: string }> =>
+    JSON.parse(await succeed('account', 'create', ...args, '--json'))
+  expect(await create('--name', 'um', '--entity', '')).toMatchObject({ name: 'um', entity: 'um' })
+  expect(await create('--name', ' dois ', '--entity', ' ')).toMatchObject({ name: 'dois', entity: 'dois' })
+  expect(await create('--name', 'três', '--entity', ' Grupo ')).toMatchObject({ entity: 'Grupo' })
+  const refusals: [string[], RegExp][] = [
+    [['--name', ' '], /--name é obrigatório/],
+    [['--name', 'a\nb'], /--name não pode ter quebras/],
+    [['--name', 'a'.repeat(201)], /--name passa do limite de 200/],
+    [['--name', 'x', '--entity', 'a\u0007'], /--entity não pode ter/],
+    [['--name', 'x', '--entity', 'a'.repeat(201)], /--entity passa do limite de 200/],
+  ]
+  for (const [args, words] of refusals) {
+    const { status, stderr } = await runCommand(['account', 'create', ...args], database.url)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(words)])
+  }
+})
+
+test('a command of a user without a name is recorded under the number of the user', async () => {
+  const named = vi.spyOn(os, 'userInfo').mockImplementation(() => {
+    throw Object.assign(new Error('no entry'), { code: 'ERR_SYSTEM_ERROR' })
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    named.mockRestore()
+    syncBuiltinESMExports()
+  })
+  await succeed('account', 'create', '--name', 'sem nome')
+  const { rows } = await database.pool.query("select actor from audit where action = 'account create' order by id desc limit 1")
+  expect(rows).toEqual([{ actor: `command:uid:${process.getuid!()}` }])
+  const answers = [
+    await runCommand(['queue', 'retry', '01900000-0000-7000-8000-000000000000', '--channel', 'email'], database.url),
+    await runCommand(['retry', '--channel', 'email', '--carrier', 'smtp', '--since', '2020-01-01T00:00:00Z'], database.url),
+    await runCommand(['restored', 'release', '--all'], database.url),
+  ]
+  expect(answers.map(({ stdout, stderr }) => stdout + stderr)).toEqual([
+    expect.stringContaining('Não há'),
+    expect.stringMatching(/\b0\b/),
+    expect.stringContaining('Nada disto está retido'),
+  ])
 })
 
 test('a database out of reach is named with its cure', async () => {

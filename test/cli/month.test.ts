@@ -1,12 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { lowestId } from '../../src/domain/id.js'
+import { checkArchive, writeMonth } from '../../src/evidence/archive/month-archive.js'
 import { readLogProof } from '../../src/evidence/log-proof.js'
 import { listCheckpoints } from '../../src/store/evidence/checkpoints.js'
+import { refuseAudit } from '../support/database/audit.js'
 import { createDatabase } from '../support/database/database.js'
 import { holdRows } from '../support/database/locks.js'
 import { extendTo, insertChain, logParts } from '../support/evidence/log.js'
@@ -78,9 +80,21 @@ test('a month leaves for an archive once every term of it is over, and the log, 
   const before = await audit()
   expect(before.faults).toEqual([])
 
+  const taken = join(folder, 'taken.gz')
+  writeFileSync(taken, 'the only copy of another month')
+  expect(await month('drop', '2025-03', '--out', taken)).toContain('já existe')
+  expect(readFileSync(taken, 'utf8')).toBe('the only copy of another month')
+  expect((await pool.query('select from notification')).rowCount).toBe(3)
+
   const reader = await holdRows(database.url, 'lock table event in access share mode')
   expect(await month('drop', '2025-03', '--out', out)).toContain('carteiro backup')
   await reader.release()
+  // Whether the month is gone is not certain after an error of another kind: the file may be its only copy.
+  const unsure = join(folder, 'unsure.gz')
+  const refuses = await refuseAudit(database)
+  expect(await month('drop', '2025-03', '--out', unsure)).toContain('no entry')
+  await refuses.end()
+  expect([existsSync(unsure), existsSync(out)]).toEqual([true, false])
   expect(await month('drop', '2025-03', '--out', out)).toMatchObject({ month: '2025-03', notifications: 2, events: 6 })
   expect((await pool.query('select id from notification')).rows).toEqual([{ id: other }])
   expect((await pool.query('select notification_id as id from link')).rows).toEqual([{ id: other }])
@@ -104,6 +118,14 @@ test('a month leaves for an archive once every term of it is over, and the log, 
   )
   const { rows } = await pool.query("select subject from audit where action = 'month drop'")
   expect(rows).toEqual([{ subject: '2025-03' }])
+})
+
+test('of two that write to one name, one gets it and neither changes the other', async () => {
+  const out = join(folder, 'both.gz')
+  const written = await Promise.allSettled([writeMonth(pool, '2025-04', out), writeMonth(pool, '2025-04', out)])
+  expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(await checkArchive(pool, out)).toMatchObject({ month: '2025-04', notifications: 2 })
+  expect(readdirSync(folder).filter(name => name.endsWith('.part'))).toEqual([])
 })
 
 test('an archive that was changed or cut does not verify', async () => {

@@ -171,6 +171,9 @@ test('an export has the rows of every table that knows the person, and their fil
   const told = await person('export', '--to', 'maria.souza@EXAMPLE.com', '--account', 'acme', '--out', out)
   expect(told).toMatchObject({ notifications: 1, files: 5, otherContacts: ['+5511987650001'] })
   expect(statSync(out).mode & 0o077).toBe(0)
+  const [before, ofJoao] = [readFileSync(out), ['export', '--to', 'joao@example.com', '--out', out]]
+  await expect(person(...ofJoao)).rejects.toThrow('já existe: escolha outro nome')
+  expect(readFileSync(out).equals(before)).toBe(true)
   const files = readZip(readFileSync(out))
   const names = [...files.keys()].map(path => path.replace(`${maria.id}/`, '')).sort()
   expect(names).toEqual([

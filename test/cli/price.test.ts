@@ -40,6 +40,15 @@ test('prices are set with either decimal sign, listed, removed, and every act is
   expect(rows.map(({ action }) => action)).toEqual(['price set', 'price set', 'price set', 'price remove'])
 })
 
+test.each(['zenvai', '', 'smtp', 'zenvai:host/1'])(
+  'a price of %j, which no provider of the channel serves, is refused with their names',
+  async carrier => {
+    const before = await run('price', 'list')
+    expect(await run('price', 'set', '--channel', 'sms', '--carrier', carrier, '0.1')).toMatch(/--carrier.*smpp, zenvia/)
+    expect(await run('price', 'list')).toEqual(before)
+  },
+)
+
 test('usage shows a month by channel and carrier', async () => {
   expect(await run('usage', '--account', 'acme')).toEqual([])
   await database.pool.query(

@@ -40,6 +40,19 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', found: 1 } }])
 })
 
+/** Nothing listens there. */
+const NO_DATABASE = 'postgresql://nobody@127.0.0.1:1/none'
+
+test.each([
+  [['--dry-run'], '--dry-run'],
+  [['--carrier', 'smtp', '--reason', 'x'], '--carrier, --reason'],
+  [['--since', '2020-01-01T00:00:00-03:00'], '--since'],
+])('a retry of one notification with %j is refused: what would be ignored is named', async (more, named) => {
+  const id = '01900000-0000-7000-8000-000000000000'
+  const { status, stderr } = await runCommand(['retry', id, '--channel', 'email', ...more], NO_DATABASE)
+  expect([status, stderr]).toEqual([1, expect.stringContaining(`${named}: valem só sem idEmail`)])
+})
+
 test('a decision made on a machine whose clock is a day ahead is dated by the database', async () => {
   const { url, pool } = await databaseForTest()
   const account = await createAccount(pool, { name: 'acme' })

@@ -50,6 +50,16 @@ test('a request in a file is sent; options go over it; the same key sends once',
   ])
 })
 
+test('a request in a file is UTF-8, with or without its mark, and any other encoding is refused', async () => {
+  const file = join(dataFolder(), 'pedido.json')
+  const text = JSON.stringify({ nameTo: 'João', to: 'joao@example.com', subject: 'Aviso', content: '<p>x</p>' })
+  writeFileSync(file, Buffer.from(text, 'latin1'))
+  const { status, stderr } = await run('send', file)
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/pedido\.json.*UTF-8/)])
+  writeFileSync(file, `\ufeff${text}`)
+  expect((await runJson('send', file)).idEmail).toMatch(ID)
+})
+
 test.each<[string[], RegExp]>([
   [['send', '--name', 'Ana'], /^O gateway recusou \(400\): .*subject/],
   [['send', '--set', 'sms'], /^--set: "sms" não é campo=valor/],

@@ -47,6 +47,17 @@ const people = (count: number, prefix: string): string =>
   `nome;email\n${Array.from({ length: count }, (_, index) => `P${index};${prefix}${index}@example.com\n`).join('')}`
 
 describe('carteiro send-bulk', () => {
+  test('--base and --mapping in another encoding than UTF-8 are refused before anything is uploaded', async () => {
+    const file = await fileOf('latin1.csv', people(1, 'l'))
+    const path = join(folder, 'latin1.json')
+    await writeFile(path, Buffer.from(JSON.stringify({ subject: 'Cobrança' }), 'latin1'))
+    for (const option of ['--base', '--mapping']) {
+      const { status, stderr } = await sendBulk(file, option, path)
+      expect([status, stderr]).toEqual([1, expect.stringMatching(/latin1\.json.*UTF-8/)])
+    }
+    expect((await pool.query('select from bulk_batch')).rowCount).toBe(0)
+  })
+
   test('--dry-run shows each error with its line and column, writes the rejects, sends nothing, and fails', async () => {
     const file = await fileOf('errado.csv', `${people(2, 'a')}Zé;errado\n`)
     const rejects = join(folder, 'rejeitadas.csv')

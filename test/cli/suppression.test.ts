@@ -9,6 +9,7 @@ beforeAll(async () => {
   database = await createDatabase()
   await createAccount(database.pool, { name: 'acme' })
   await createAccount(database.pool, { name: 'other' })
+  await createAccount(database.pool, { name: 'third' })
 })
 
 afterAll(() => database.drop())
@@ -44,6 +45,20 @@ test('a contact is suppressed for one account and channel, listed, and let go ag
     { action: 'suppression add' },
     { action: 'suppression remove', detail: { mode: 'live', channel: 'email', recipient: 'ma***@example.com' } },
   ])
+})
+
+test('a contact is found as people write it, in every channel, and a filter that finds nothing does not say that nothing is suppressed', async () => {
+  for (const channel of ['sms', 'voz']) await suppression('add', '--account', 'third', '--channel', channel, '11912345678')
+  await suppression('add', '--account', 'third', '--channel', 'carta', 'Maria da Silva')
+  const found = async (recipient: string) => suppression('list', '--account', 'third', '--recipient', recipient)
+  for (const written of ['(11) 91234-5678', '11912345678', '+5511912345678']) expect(await found(written)).toHaveLength(2)
+  expect(await found('maria DA silva')).toMatchObject([{ channel: 'carta' }])
+  const list = async (...args: string[]) =>
+    (await runCommand(['suppression', 'list', '--account', 'third', ...args], database.url)).stdout
+  const NONE = 'Nenhum contato suprimido com este filtro.\n'
+  expect(await list('--recipient', 'ana@example.com')).toBe(NONE)
+  expect(await list('--channel', 'whatsapp')).toBe(NONE)
+  expect(await list('--mode', 'test')).toMatch(/^Nenhum contato suprimido: nada impede/)
 })
 
 test('a contact is suppressed in one mode, and the other mode does not know of it', async () => {

@@ -56,6 +56,20 @@ test('channels have the names of the API in arguments and output, and no others'
   await run('account', 'sequence', '--account', 'acme', '--clear')
 })
 
+test('the text of a template is UTF-8, without its mark, and any other encoding is refused', async () => {
+  const file = join(dataFolder(), 'texto.txt')
+  const create = ['template', 'create', '--account', 'acme', '--name', 'codificado', '--channel', 'email', '--file', file]
+  writeFileSync(file, Buffer.from('Cobrança', 'latin1'))
+  const { status, stderr } = await runCommand(create, database.url)
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/texto\.txt.*UTF-8/)])
+  writeFileSync(file, '\ufeffCobrança')
+  const { id } = JSON.parse(await run(...create, '--json'))
+  expect(JSON.parse(await run('template', 'show', id, '--account', 'acme', '--json')).content).toBe('Cobrança')
+  writeFileSync(file, Buffer.from('Não', 'utf16le'))
+  const edited = await runCommand(['template', 'edit', id, '--account', 'acme', '--file', file], database.url)
+  expect([edited.status, edited.stderr]).toEqual([1, expect.stringContaining('UTF-8')])
+})
+
 test('the queue names channels as the API does', async () => {
   const gateway = await startGateway(database.pool)
   const voz = { number: '11987654321', template: 'aviso', payload: { nome: 'Maria' } }

@@ -117,7 +117,8 @@ describe('settings', () => {
 
   test('every value in .env.example is one that is accepted, and no database is reached without TLS', () => {
     expect(listed.length).toBeGreaterThan(0)
-    for (const { name, value } of listed) expect(() => readConfig({ [name]: value }), name).not.toThrow()
+    const DATABASE_URL = listed.find(({ name }) => name === 'DATABASE_URL')!.value
+    for (const { name, value } of listed) expect(() => readConfig({ DATABASE_URL, [name]: value }), name).not.toThrow()
     const databases = listed.filter(({ name }) => /^DATABASE_.*URL$/.test(name))
     expect(readConfig(Object.fromEntries(databases.map(({ name, value }) => [name, value]))).warnings).toEqual([])
   })

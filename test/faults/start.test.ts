@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { dataFolder, initialisedDataFolder } from '../support/database/data-folder.js'
+import { emptyDatabaseForTest } from '../support/database/database.js'
 import { request, send } from '../support/gateway/requests.js'
 import { carteiro, ROOT as PROGRAM_ROOT, Program } from '../support/programs/carteiro-program.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const isRoot = process.getuid?.() === 0
 
@@ -68,6 +70,17 @@ test('beside one that runs, a second start on its data folder or its port is ref
   await program.stop()
   const shown = JSON.parse(carteiro(['account', 'show', '--account', 'acme', '--json'], { data }).stdout)
   expect(shown).toMatchObject({ settings: { 'limit.registered': 77, validation: true } })
+})
+
+test('the roles do not read the password of the owner of the tables, neither from the environment nor from .env', async () => {
+  const database = await emptyDatabaseForTest()
+  const cwd = temporaryFolder()
+  // A role that reads this setting does not start.
+  writeFileSync(join(cwd, '.env'), 'DATABASE_OWNER_URL=mysql://h/db\n')
+  const env = { DATABASE_URL: database.url, DATABASE_OWNER_URL: database.ownerUrl }
+  const program = await Program.start({ data: dataFolder(), env, cwd })
+  expect((await request(`${program.url}/readyz`)).status).toBe(200)
+  expect(await program.stop()).toBe(0)
 })
 
 test('a node whose key file is missing is refused, and no other key is left in its place', async () => {

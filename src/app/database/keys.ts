@@ -64,9 +64,16 @@ export function makeNextKey(config: Config): Buffer {
 }
 
 /** Once the database counts on it. A crash before this leaves both files, of which either start finds the right one. */
-export function adoptNextKey({ masterKey, nextMasterKey, dataFolder }: Config): void {
+export function adoptNextKey({ masterKey, nextMasterKey, dataFolder }: Config, next: Buffer): void {
   if (masterKey !== null || nextMasterKey !== null) return
-  renameSync(join(dataFolder, NEXT_KEY_FILE), join(dataFolder, KEY_FILE))
+  const path = join(dataFolder, KEY_FILE)
+  // Another command may have ended the same rotation. A next key that is there then belongs to a later one.
+  const isAdopted = (): boolean => readKeyFile(path, false).equals(next)
+  try {
+    if (!isAdopted()) renameSync(join(dataFolder, NEXT_KEY_FILE), path)
+  } catch (error) {
+    if (!isAdopted()) throw error
+  }
   syncFolderNow(dataFolder)
 }
 

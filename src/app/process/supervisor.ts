@@ -70,8 +70,8 @@ async function superviseOn(database: Database, { config, env, json, paused, log,
     if (!args.includes('--http-port')) pagePort = new URL(url).port
     return url
   }
-  // The roles do not get the owner's password: the schema is up to date.
-  const { DATABASE_OWNER_URL: _, ...roleEnv } = env
+  // The roles do not get the owner's password: the schema is up to date. Blank, because a role would read a missing name from .env again.
+  const roleEnv = { ...env, DATABASE_OWNER_URL: '' }
   const startAll = async (): Promise<void> => {
     // A simulator of this start gets a key of this start: only our own processes may use its carriers.
     const keyed = config.simulatorUrl === null ? { ...roleEnv, SIMULATOR_KEY: randomBytes(32).toString('hex') } : roleEnv

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { Command } from 'commander'
 import { accountSettings, describeSetting, readAccountSetting } from '../../channels/account-settings.js'
 import { findModule, moduleOf } from '../../channels/registry.js'
-import { type SettingValue, type StoredSettings, settingsOf } from '../../domain/account.js'
+import { readAccountName, readEntityName, type SettingValue, type StoredSettings, settingsOf } from '../../domain/account.js'
 import { OperatorError } from '../../domain/errors.js'
 import { newId } from '../../domain/id.js'
 import { findLogoProblem, logoType, MAX_LOGO_BYTES } from '../../domain/send/logo.js'
@@ -37,13 +37,13 @@ export function accountCommand(): Command {
     .option('--entity <entidade>', 'entidade a que pertence (o nome da conta, se omitida)')
     .option('--validation', 'habilita pergunta e resposta (validation)')
     .action((options: OutputOptions & { name: string; entity?: string; validation?: boolean }) => {
-      const name = options.name.trim()
-      if (name === '') throw new OperatorError('O nome da conta não pode ficar em branco. Informe-o com --name.')
+      const name = readAccountName(options.name, '--name')
+      const entityName = readEntityName(options.entity, name, '--entity')
       return change(options, async db => {
         const now = Date.now()
         const id = newId(now)
         const settings = options.validation === true ? { validation: true } : {}
-        if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName: options.entity ?? name, settings })))
+        if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName, settings })))
           throw new OperatorError(
             `Já existe uma conta com o nome "${name}". Escolha outro nome, ou veja as contas com: carteiro account list`,
           )

@@ -7,6 +7,7 @@ import type { Keys } from '../../domain/access/keys.js'
 import { OperatorError } from '../../domain/errors.js'
 import { erasePerson, type FoundPerson, findPerson } from '../../engine/ageing/person.js'
 import { exportPerson } from '../../evidence/person/export.js'
+import { refuseExisting } from '../../runtime/draft.js'
 import { dropBlobs } from '../../store/files/blobs.js'
 import type { Person, PersonsNotification } from '../../store/person/find.js'
 import { listSuppressedContacts } from '../../store/person/rows.js'
@@ -14,7 +15,7 @@ import { type Pool, transaction } from '../../store/postgres.js'
 import { type Administration, audit, requireAccount, run, withLongTimeouts } from '../administration.js'
 import { addVerb } from '../options.js'
 import type { OutputOptions, Result } from '../output.js'
-import { PRIVATE, writeWhole } from '../whole-file.js'
+import { PRIVATE, writeNew } from '../whole-file.js'
 
 type PersonOptions = OutputOptions & { to: string; account?: string; everywhere?: boolean }
 
@@ -25,8 +26,12 @@ const TIMEOUT_FACTOR = 360
 export function personCommand(): Command {
   const person = new Command('person').description('tudo o que há de uma pessoa (LGPD): exporta e apaga')
   addPersonVerb(person, 'export', 'grava num ZIP tudo o que há de uma pessoa: os dados e os arquivos')
-    .option('--out <arquivo>', 'onde gravar', 'pessoa.zip')
-    .action(({ out, ...options }: PersonOptions & { out: string }) => runFor(options, work => writeExport(work, out)))
+    .option('--out <arquivo>', 'onde gravar: um arquivo novo', 'pessoa.zip')
+    .action(({ out, ...options }: PersonOptions & { out: string }) => {
+      // It may be what another person asked for.
+      refuseExisting(out)
+      return runFor(options, work => writeExport(work, out))
+    })
   addPersonVerb(
     person,
     'erase',
@@ -71,7 +76,7 @@ const fingerprint = (keys: Keys, to: string): string =>
 async function writeExport({ pool, person, found, subject }: Work, out: string): Promise<Result> {
   const ids = found.notifications.map(({ id }) => id)
   const made = await exportPerson(pool, person, ids, new Date())
-  await writeWhole(out, made.write(), PRIVATE)
+  await writeNew(out, made.write(), PRIVATE)
   await transaction(pool, db => audit(db, 'person export', subject, { notifications: ids }))
   return { file: out, size: made.size, notifications: ids.length, files: made.files, otherContacts: otherContacts(person, found) }
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { readContacts } from '../../channels/person.js'
 import { channelModules, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { OperatorError } from '../../domain/errors.js'
@@ -28,14 +29,18 @@ export function suppressionCommand(): Command {
     .option('--recipient <contato>', 'só este endereço ou número')
     .option('--limit <n>', 'quantos no máximo', readLimit, 100)
     .action(async ({ channel = null, recipient: text, limit, ...options }: ListOptions) => {
-      const recipient = text === undefined ? null : channel === null ? text.trim() : await requireContact(text, channel)
+      const recipients = text === undefined ? null : await readForms(text, channel)
       await runForScope(options, async ({ pool }, scope) => {
-        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit })
+        const found = await listSuppressions(pool, { ...scope, channel, recipients, limit })
         const shown = found.map(({ createdAt, channel, reason, ...entry }) => ({
           ...{ ...entry, channel: moduleOf(channel).wire, reason: options.json ? reason : reasons[reason] },
           ...{ mode: scope.mode, since: createdAt },
         }))
-        return [shown, 'Nenhum contato suprimido: nada impede os envios desta conta.']
+        const filtered = channel !== null || recipients !== null
+        return [
+          shown,
+          filtered ? 'Nenhum contato suprimido com este filtro.' : 'Nenhum contato suprimido: nada impede os envios desta conta.',
+        ]
       })
     })
 
@@ -65,6 +70,9 @@ export function suppressionCommand(): Command {
 
   return suppression
 }
+
+const readForms = async (text: string, channel: Channel | null): Promise<string[]> =>
+  channel === null ? [text.trim(), ...(await readContacts(text))] : [await requireContact(text, channel)]
 
 /** As deliveries of the channel store it. */
 async function requireContact(text: string, channel: Channel): Promise<string> {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
@@ -11,6 +10,7 @@ import { listTemplates, type Template } from '../../store/accounts/templates.js'
 import type { Pool } from '../../store/postgres.js'
 import { audit, runForScope } from '../administration.js'
 import { addScopeVerb, channelOption, idReader, requireChanges, type ScopeOptions } from '../options.js'
+import { readText } from '../text-file.js'
 
 const readTemplateId = idReader('O identificador deve ser um UUID. Veja os templates com: carteiro template list --account CONTA')
 
@@ -28,7 +28,7 @@ export function templateCommand(): Command {
     .action((options: ScopeOptions & { name: string; channel: Channel; file: string; templateId?: string; shared?: boolean }) =>
       runForScope(options, async ({ pool }, scope) => {
         const { name, channel, file, templateId: externalId = null, shared = false } = options
-        const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
+        const draft = { name, channel, content: await readText(file), variables: null, externalId, shared, metadata: {} }
         return withWarnings(await createTemplate(partsOf(pool, 'create'), scope, draft, Date.now()))
       }),
     )
@@ -58,10 +58,10 @@ export function templateCommand(): Command {
     .option('--file <arquivo>', 'arquivo com o novo conteúdo (- para a entrada padrão)')
     .option('--shared', 'compartilha com a entidade')
     .option('--no-shared', 'deixa de compartilhar')
-    .action((id: string, options: ScopeOptions & { name?: string; file?: string; shared?: boolean }) => {
+    .action(async (id: string, options: ScopeOptions & { name?: string; file?: string; shared?: boolean }) => {
       const { name, file, shared } = options
-      const content = file === undefined ? undefined : readContent(file)
-      return edit(id, options, requireChanges({ name, content, shared }, '--name, --file, --shared ou --no-shared'))
+      const content = file === undefined ? undefined : await readText(file)
+      await edit(id, options, requireChanges({ name, content, shared }, '--name, --file, --shared ou --no-shared'))
     })
 
   addIdVerb('activate', 'ativa um template').action((id: string, options: ScopeOptions) => edit(id, options, { active: true }))
@@ -101,12 +101,4 @@ function describe({ id, name, mode, channel, externalId, version, active, shared
 function withWarnings(template: Template) {
   const warnings = neutralWordingWarnings(template.content, moduleOf(template.channel).exposed)
   return warnings.length === 0 ? describe(template) : { ...describe(template), warnings: warnings.join(' ') }
-}
-
-function readContent(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`Não foi possível ler ${file}.`, { cause })
-  }
 }

@@ -7,7 +7,7 @@ import { signalDue } from '../../store/delivery/due-signal.js'
 import { type Hold, type HoldScope, liftHold, listHolds, placeHold } from '../../store/delivery/holds.js'
 import type { Queryable } from '../../store/postgres.js'
 import { audit, change, requireAccount, run } from '../administration.js'
-import { channelOption } from '../options.js'
+import { channelOption, requireCarrier } from '../options.js'
 import type { OutputOptions } from '../output.js'
 
 type ScopeNames = OutputOptions & { channel?: Channel; carrier?: string; account?: string; all?: boolean }
@@ -46,8 +46,11 @@ export const resumeCommand = (): Command =>
 function hold(reason: string | undefined, options: ScopeNames): Promise<void> {
   if (reason === undefined || reason.trim() === '')
     throw new OperatorError('Diga por que com --reason: outra pessoa precisará saber.')
+  const { channel = null, carrier } = options
+  // A resume takes any name: the provider of an older hold may be gone.
+  const names = carrier === undefined ? options : { ...options, carrier: requireCarrier(carrier, channel) }
   return change(options, async db => {
-    const scope = await readScope(db, options)
+    const scope = await readScope(db, names)
     const placed = await placeHold(db, { ...scope, reason, by: actor() })
     if (placed === null) throw new OperatorError('Isto já está retido. Veja desde quando e por quem com: carteiro hold --list')
     await audit(db, 'hold', subjectOf(scope), { ...scope, reason })

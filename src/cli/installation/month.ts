@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { Command } from 'commander'
 import { OperatorError } from '../../domain/errors.js'
 import { checkArchive, type MonthArchive, writeMonth } from '../../evidence/archive/month-archive.js'
@@ -75,16 +76,25 @@ async function drop(pool: Pool, month: string, out: string): Promise<Result> {
   const obstacle = await findObstacle(pool, month)
   if (obstacle !== null) throw new OperatorError(`O mês ${month} não pode sair: ${obstacles[obstacle]}.`)
   await writeMonth(pool, month, out)
-  const archive = await checkArchive(pool, out)
+  try {
+    return { file: out, ...(await dropArchived(pool, month, out)) }
+  } catch (cause) {
+    const refusal = isLocked(cause) ? new OperatorError(IN_USE, { cause }) : cause
+    // After any other error, such as a connection lost at the commit, the month may be gone and the file its only copy.
+    if (refusal instanceof OperatorError) await rm(out)
+    throw refusal
+  }
+}
+
+async function dropArchived(pool: Pool, month: string, file: string): Promise<MonthArchive> {
+  const archive = await checkArchive(pool, file)
   await transaction(pool, async db => {
     await dropMonth(db, month, archive.sha256)
     await audit(db, 'month drop', month, { ...archive })
     const dropped = (await listDroppedMonths(db)).find(one => one.month === month)
     if (!isOf(archive, dropped)) throw new OperatorError(`O mês ${month} mudou enquanto era gravado. Nada saiu: repita.`)
-  }).catch((cause: unknown) => {
-    throw isLocked(cause) ? new OperatorError(IN_USE, { cause }) : cause
   })
-  return { file: out, ...archive }
+  return archive
 }
 
 const SEE_MONTHS = 'Veja os meses que saíram, com os hashes, com: carteiro month list'

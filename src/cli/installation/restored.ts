@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os'
 import { Command } from 'commander'
+import { userName } from '../../app/actor.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { OperatorError } from '../../domain/errors.js'
@@ -76,7 +76,7 @@ export function restoredCommand(): Command {
           'Informe o idEmail, --channel, ou só --all para tudo. Antes, veja o que sairia com: carteiro restored list',
         )
       return run(output, async ({ pool }) => {
-        const order = { notification: id ?? null, channel: channel ?? null, by: userInfo().username }
+        const order = { notification: id ?? null, channel: channel ?? null, by: userName() }
         const [first] = await listRestored(pool, { ...order, after: null, limit: 1 })
         if (first === undefined) throw new OperatorError('Nada disto está retido. Veja o que está com: carteiro restored list')
         // It is many transactions: the order is on record before the first of them sends anything.

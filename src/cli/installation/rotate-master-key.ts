@@ -37,7 +37,7 @@ export const rotateMasterKeyCommand = (): Command =>
         await sleep(wait * 1_000)
         // What a node sealed in the last moment before it noticed.
         const last = await rotateMasterKey(owner, order)
-        adoptNextKey(config)
+        adoptNextKey(config, next)
         const { fingerprint } = first
         printRecord({ fingerprint, previous: keys.fingerprint, resealed: first.resealed + last.resealed }, options)
       } finally {

@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
+import { userName } from '../../app/actor.js'
 import { moduleOf, providerNames } from '../../channels/registry.js'
 import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
@@ -90,16 +90,21 @@ export const retryCommand = (): Command =>
     .option('--since <momento>', 'recusados desde este momento: "18/07/2026 01:01:32" (Brasília)', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
     .option('--dry-run', 'só conta')
-    .action((id: string | undefined, options: RetryOptions) =>
-      id === undefined ? retryRefused(options) : decide(id, 'retry', options),
-    )
+    .action((id: string | undefined, options: RetryOptions) => (id === undefined ? retryRefused(options) : retryOne(id, options)))
 
 const requireNotification = (text: string): string => required(readId(text), `"${text}" não é um idEmail (um UUID).`)
+
+function retryOne(id: string, { carrier, since, reason, dryRun, ...options }: RetryOptions): Promise<void> {
+  const given = Object.entries({ '--carrier': carrier, '--since': since, '--reason': reason, '--dry-run': dryRun })
+  const ignored = given.filter(([, value]) => value !== undefined).map(([name]) => name)
+  if (ignored.length > 0) throw new OperatorError(`${ignored.join(', ')}: valem só sem idEmail. Nada foi enviado de novo.`)
+  return decide(id, 'retry', options)
+}
 
 const decide = (notification: string, repair: Repair, { channel, ...output }: DecisionOptions): Promise<void> =>
   run(output, async ({ pool }) => {
     const clock = await databaseClock(pool)
-    const order = { notification, channel, repair, by: userInfo().username }
+    const order = { notification, channel, repair, by: userName() }
     const outcome = await repairDelivery(pool, clock, order, db => audit(db, `queue ${repair}`, notification, { channel }))
     if (outcome !== 'recorded') throw new OperatorError(explain(channel, repair, outcome === 'unknown'))
     return { id: notification, channel: moduleOf(channel).wire, done: repair }
@@ -109,7 +114,7 @@ function retryRefused({ channel, carrier, since, reason = null, dryRun = false, 
   if (carrier === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --carrier e --since.')
   return run(output, async ({ pool }) => {
     const question = { channel, carrier, since, reason }
-    const [clock, by] = [await databaseClock(pool), userInfo().username]
+    const [clock, by] = [await databaseClock(pool), userName()]
     let total = await reviveRefused(pool, clock, { ...question, by, dryRun: true })
     if (!dryRun && total.found > 0) {
       // It is many transactions: the order is on record before the first of them sends anything.

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,6 +10,7 @@ import { sha256 } from '../../domain/evidence/evidence.js'
 import { print } from '../output.js'
 import { drawBar, plainProgress, type ShownBatch, showLine } from '../progress.js'
 import { gatewayOf, type RemoteOptions, remoteCommand } from '../remote.js'
+import { readText } from '../text-file.js'
 
 interface SendBulkOptions extends RemoteOptions {
   name?: string
@@ -87,8 +88,8 @@ async function upload(api: Api, file: string, { name, mapping, base }: SendBulkO
   const query = new URLSearchParams({ name: name ?? basename(file) })
   const asFile = mapping !== undefined && existsSync(mapping)
   const given = {
-    ...(mapping === undefined ? {} : { mapping: asFile ? readJson(mapping) : mapping }),
-    ...(base === undefined ? {} : { base: readJson(base) }),
+    ...(mapping === undefined ? {} : { mapping: asFile ? await readJson(mapping) : mapping }),
+    ...(base === undefined ? {} : { base: await readJson(base) }),
   }
   const text = JSON.stringify(given)
   if (text.length > MAX_PARAMETER && (mapping === undefined || asFile)) {
@@ -112,13 +113,12 @@ async function upload(api: Api, file: string, { name, mapping, base }: SendBulkO
   return data
 }
 
-function readJson(file: string): object {
+async function readJson(file: string): Promise<object> {
+  const text = await readText(file)
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as object
+    return JSON.parse(text) as object
   } catch (cause) {
-    throw new OperatorError(`O arquivo ${file} não é um JSON que se possa ler. Verifique o nome, aspas, vírgulas e chaves.`, {
-      cause,
-    })
+    throw new OperatorError(`O arquivo ${file} não é um JSON que se possa ler. Verifique aspas, vírgulas e chaves.`, { cause })
   }
 }
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { SendRequest } from '../../../client/client.js'
 import { OperatorError } from '../../domain/errors.js'
 import { channelNames } from '../options.js'
 import { printRecord } from '../output.js'
 import { type RemoteOptions, remoteCommand, withGateway } from '../remote.js'
+import { readText } from '../text-file.js'
 
 type SendOptions = RemoteOptions & {
   to?: string
@@ -51,7 +51,7 @@ type Request = Record<string, unknown>
 
 async function readRequest(file: string | undefined): Promise<Request> {
   if (file === undefined) return {}
-  const written = file === '-' ? await text(process.stdin) : readFile(file).toString('utf8')
+  const written = await readText(file)
   try {
     const request: unknown = JSON.parse(written)
     if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as Request

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -8,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { OperatorError } from '../../domain/errors.js'
 import { findChainFault } from '../../domain/evidence/evidence.js'
+import { openDraft, refuseExisting } from '../../runtime/draft.js'
 import { syncFolder } from '../../runtime/folder.js'
 import { type ArchivedNotification, readArchivedPage, readLoggedHashes } from '../../store/evidence/dropped-months.js'
 import type { LoggedEvent } from '../../store/notification/event-log.js'
@@ -27,17 +27,18 @@ export interface MonthArchive {
 
 const PAGE = 500
 
-/** Under another name until it is whole and on the disk. */
+/** Under another name until it is whole and on the disk. A file of that name may be the only copy of another month: it stays, and is refused. */
 export async function writeMonth(pool: Pool, month: string, file: string): Promise<void> {
-  const draft = `${file}.part`
+  refuseExisting(file)
+  const draft = await openDraft(file, 0o600)
   try {
     await snapshot(pool, db =>
-      pipeline(Readable.from(monthLines(db, month)), createGzip(), createWriteStream(draft, { mode: 0o600, flush: true })),
+      pipeline(Readable.from(monthLines(db, month)), createGzip(), draft.handle.createWriteStream({ flush: true })),
     )
-    await rename(draft, file)
+    await draft.placeNew()
     await syncFolder(dirname(file))
   } finally {
-    await rm(draft, { force: true })
+    await draft.remove()
   }
 }
 

@@ -53,16 +53,16 @@ export interface Suppression {
   createdAt: Date
 }
 
-/** The latest first. */
+/** The latest first. `recipients`: the forms of one contact. */
 export const listSuppressions = (
   db: Queryable,
-  question: Scope & { channel: Channel | null; recipient: string | null; limit: number },
+  question: Scope & { channel: Channel | null; recipients: string[] | null; limit: number },
 ): Promise<Suppression[]> =>
   queryRows(
     db,
     `select channel, recipient, reason, notification_id as notification, created_at as "createdAt" from suppression
      where account_id = $1 and mode = $2 and ${filterBy('$3::text', question.channel, 'channel = $3')}
-       and ${filterBy('$4::text', question.recipient, 'recipient = lower($4)')}
+       and ${filterBy('$4::text[]', question.recipients, 'recipient = any(select lower(form) from unnest($4::text[]) form)')}
      order by created_at desc, channel, recipient limit $5`,
-    [question.account, question.mode, question.channel, question.recipient, question.limit],
+    [question.account, question.mode, question.channel, question.recipients, question.limit],
   )

@@ -72,8 +72,7 @@ export const addHold = (
   execute(
     db,
     `insert into hold (channel, carrier, account_id, reason, held_by) values ($1, $2, $3, $4, $5)
-     on conflict (coalesce(channel, ''), coalesce(carrier, ''), coalesce(account_id::text, ''))
-     do update set reason = hold.reason || ' ' || excluded.reason`,
+     on conflict (channel, carrier, account_id) do update set reason = hold.reason || ' ' || excluded.reason`,
     [channel, carrier, account, reason, by],
   )
 

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { holdInstallation } from '../../../src/app/database/hold-installation.js'
+import { placeHold } from '../../../src/store/delivery/holds.js'
 import { runCommand } from '../../support/gateway/command.js'
 import { createAccount, gatewayForFile } from '../../support/gateway/gateway.js'
 import { endWork, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/gateway/lanes.js'
@@ -77,12 +78,12 @@ test('a held channel and a held installation send nothing, neither first attempt
 
 test('while a carrier is held, the next one of its channel takes what it would have got', async () => {
   const [first, second] = [new ScriptedCarrier(), new ScriptedCarrier()]
-  await run('hold', '--carrier', 'relay', '--reason', 'contrato suspenso')
-  work({ name: 'relay:host/1', carrier: first }, { name: 'mx:host/2', carrier: second })
+  await run('hold', '--carrier', 'smtp', '--reason', 'contrato suspenso')
+  work({ name: 'smtp:host/1', carrier: first }, { name: 'mx:host/2', carrier: second })
   const id = await accept()
   await expect.poll(() => idsOf(second)).toEqual([id])
   expect(idsOf(first)).toEqual([])
-  await run('resume', '--carrier', 'relay')
+  await run('resume', '--carrier', 'smtp')
   await expect.poll(() => worker!.lanes[0]!.open).toBe(true)
   const next = await accept()
   await expect.poll(() => idsOf(first)).toEqual([next])
@@ -111,6 +112,32 @@ test('start --paused holds everything once, and a hold that nobody can explain o
   expect((await worker!.lanes[0]!.work()).count).toBe(0)
   await run('resume', '--all')
   await expect.poll(() => idsOf(carrier)).toEqual([id])
+})
+
+test.each([
+  ['', []],
+  [' ', []],
+  ['zenvai', []],
+  ['zenvai:host/1', []],
+  ['zenvia', ['--channel', 'email']],
+])(
+  'a hold on the carrier %j %j, which no provider of ours serves, is refused with the names, and holds nothing',
+  async (carrier, scope) => {
+    const { status, stderr } = await runCommand(['hold', '--carrier', carrier, ...scope, '--reason', 'x'], database.url)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/--carrier.*\bsmtp, mx\b/)])
+    expect(await run('hold', '--list')).toEqual([])
+    await run('hold', '--carrier', 'simulator/smtp', '--reason', 'x')
+  },
+)
+
+test('a hold on a carrier without a name leaves the place of the hold on the whole installation free, and can be lifted', async () => {
+  await placeHold(database.pool, { channel: null, carrier: '', account: null, reason: 'x', by: 'x' })
+  await placeHold(database.pool, { channel: null, carrier: 'gone', account: null, reason: 'x', by: 'x' })
+  await holdInstallation(database.pool)
+  expect(await run('hold', '--list')).toMatchObject([{ carrier: '' }, { carrier: 'gone' }, { carrier: null }])
+  await run('resume', '--carrier', '')
+  await run('resume', '--carrier', 'gone')
+  expect(await run('resume', '--all')).toMatchObject({ stillHeld: 0 })
 })
 
 test('nothing is claimed on a server that was started since somebody looked, or in a clone of the database', async () => {

@@ -13,6 +13,8 @@ export interface ProgramOptions {
   env?: NodeJS.ProcessEnv
   uid?: number
   root?: string
+  /** Where a file .env may be. */
+  cwd?: string
 }
 
 const environment = ({ data, env = {} }: ProgramOptions): NodeJS.ProcessEnv => ({
@@ -48,7 +50,7 @@ export class Program {
   constructor(options: ProgramOptions, args: string[] = ['start']) {
     this.process = spawn(process.execPath, [join(options.root ?? ROOT, 'bin/carteiro'), ...args], {
       env: environment(options),
-      cwd: tmpdir(),
+      cwd: options.cwd ?? tmpdir(),
       stdio: ['ignore', 'pipe', 'pipe'],
       ...identity(options),
     })

@@ -1,11 +1,12 @@
 import { type Static, Type } from 'typebox'
+import { MAX_ACCOUNT_NAME_CHARACTERS } from '../../../domain/account.js'
 import { bilingual, list, moment, one, orNull, text } from '../wire.js'
 
 const accountRow = Type.Object({ id: text, name: text, entity: text, createdAt: moment })
 export const accountsSchema = Type.Object({ rows: list(accountRow) })
 export const newAccountSchema = Type.Object({
-  name: Type.String({ maxLength: 200 }),
-  entity: Type.Optional(Type.String({ maxLength: 200 })),
+  name: Type.String({ maxLength: MAX_ACCOUNT_NAME_CHARACTERS }),
+  entity: Type.Optional(Type.String({ maxLength: MAX_ACCOUNT_NAME_CHARACTERS })),
 })
 
 export const accountSchema = Type.Object({

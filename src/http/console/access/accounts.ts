@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { accountSettings } from '../../../channels/account-settings.js'
-import { type SettingValue, settingsOf } from '../../../domain/account.js'
+import { readAccountName, readEntityName, type SettingValue, settingsOf } from '../../../domain/account.js'
 import { refuse } from '../../../domain/errors.js'
 import { newId } from '../../../domain/id.js'
 import { findLogoProblem, logoPath, logoType } from '../../../domain/send/logo.js'
-import { hasControlCharacters, isBlank } from '../../../domain/text/text.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import {
   type Account,
@@ -51,8 +50,8 @@ export function addAccounts(app: FastifyInstance, { pool }: { pool: Pool }): voi
     '/console/api/accounts',
     route(operatorsOnly, { body: newAccountSchema }),
     async ({ operator, body }): Promise<{ id: string }> => {
-      const name = requireLine(body.name, 'name')
-      const entityName = body.entity === undefined || isBlank(body.entity) ? name : requireLine(body.entity, 'entity')
+      const name = readAccountName(body.name, 'name')
+      const entityName = readEntityName(body.entity, name, 'entity')
       const id = newId(Date.now())
       await transaction(pool, async db => {
         const isNew = await insertAccount(db, { id, name, entityId: newId(Date.now()), entityName, settings: {} })
@@ -124,13 +123,6 @@ const toRow = ({ id, name, entity, createdAt }: Account) => ({
   entity: entity.name,
   createdAt: createdAt.toISOString(),
 })
-
-function requireLine(text: string, field: string): string {
-  const line = text.trim()
-  if (isBlank(line)) refuse('required', field)
-  if (hasControlCharacters(line)) refuse('lineBreak', field)
-  return line
-}
 
 const KINDS = { string: 'text', number: 'number', boolean: 'switch' } as const
 
