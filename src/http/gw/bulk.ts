@@ -15,6 +15,7 @@ import { type Batch, findBatch, listBatches } from '../../store/bulk/batches.js'
 import { listRefused } from '../../store/bulk/lines.js'
 import { findMapping, listMappings, removeMapping, saveMapping } from '../../store/bulk/mappings.js'
 import type { Pool } from '../../store/postgres.js'
+import { asDownload } from '../download.js'
 import * as wire from './bulk-wire.js'
 import { type ById, dataAnswer, dataRoute, pathId } from './wire.js'
 
@@ -242,14 +243,7 @@ export const sendResult = (reply: FastifyReply, pool: Pool, batch: Batch): Fasti
 
 /** A page at a time: the next one is read once the reader has taken this one. */
 const sendCsv = (reply: FastifyReply, name: string, lines: AsyncGenerator<string>): FastifyReply =>
-  reply
-    .type('text/csv; charset=utf-8')
-    .headers({
-      'cache-control': 'no-store, private',
-      'content-disposition': `attachment; filename="${name}"`,
-      'x-content-type-options': 'nosniff',
-    })
-    .send(Readable.from(lines, { highWaterMark: 1 }))
+  asDownload(reply, 'text/csv; charset=utf-8', name).send(Readable.from(lines, { highWaterMark: 1 }))
 
 type ByName = { Params: { name: string } }
 

@@ -5,6 +5,7 @@ import { overloaded, refuse } from '../../domain/errors.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Bundle } from '../../evidence/bundle/bundle.js'
 import { Semaphore } from '../../runtime/semaphore.js'
+import { asDownload } from '../download.js'
 import { type ByNotification, notificationId } from './wire.js'
 
 export interface EvidenceOptions {
@@ -32,14 +33,8 @@ export function addEvidence(app: FastifyInstance, { belongsTo, buildBundle }: Ev
       const id = notificationId(request)
       if (!(await belongsTo(request.caller, id))) refuse('noStatus')
       const bundle = (await makers.run(() => buildBundle(id))) ?? refuse('noStatus')
-      return reply
-        .type('application/zip')
-        .headers({
-          'cache-control': 'no-store, private',
-          'content-disposition': `attachment; filename="evidencia-${id}.zip"`,
-          'content-length': bundle.size,
-          'x-content-type-options': 'nosniff',
-        })
+      return asDownload(reply, 'application/zip', `evidencia-${id}.zip`)
+        .header('content-length', bundle.size)
         .send(Readable.from(bundle.write(), { objectMode: false }))
     },
   )

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { findModule } from '../../../channels/registry.js'
 import { overloaded, refuse } from '../../../domain/errors.js'
 import { MIB } from '../../../domain/units.js'
@@ -10,6 +10,7 @@ import { Semaphore } from '../../../runtime/semaphore.js'
 import { listSentContent, readSentContent } from '../../../store/evidence/sent-content.js'
 import type { EvidenceSubject } from '../../../store/evidence/subjects.js'
 import type { Pool } from '../../../store/postgres.js'
+import { asDownload } from '../../download.js'
 import type { EvidenceOptions } from '../../gw/evidence.js'
 import type { ProofOptions } from '../../gw/proofs.js'
 import { everyone, route } from '../route.js'
@@ -42,13 +43,13 @@ export function addNotificationFiles(app: FastifyInstance, options: Notification
     app.get<ByNotification>(`/console/api/notifications/:id/${name}.pdf`, file, async (request, reply) => {
       const subject = await requireNotification(pool, request)
       const pdf = await makers.run(() => makeDocument(options, subject, name))
-      return download(reply, 'application/pdf', `${title}-${subject.id}.pdf`).send(pdf ?? refuse('documentMissing'))
+      return asDownload(reply, 'application/pdf', `${title}-${subject.id}.pdf`).send(pdf ?? refuse('documentMissing'))
     })
   }
   app.get<ByNotification>('/console/api/notifications/:id/bundle.zip', file, async (request, reply) => {
     const { id } = await requireNotification(pool, request)
     const bundle = (await makers.run(() => evidence.buildBundle(id))) ?? refuse('documentMissing')
-    return download(reply, 'application/zip', `evidencia-${id}.zip`)
+    return asDownload(reply, 'application/zip', `evidencia-${id}.zip`)
       .header('content-length', bundle.size)
       .send(Readable.from(bundle.write(), { objectMode: false }))
   })
@@ -64,7 +65,7 @@ export function addNotificationFiles(app: FastifyInstance, options: Notification
       if (found === undefined) return refuse('contentMissing')
       const bytes = (await readSentContent(pool, id, channel, found.ordinal)) ?? refuse('contentMissing')
       const name = `${request.params.channel}-${found.ordinal}-${id}.${found.extension}`
-      return download(reply, 'application/octet-stream', name).send(bytes)
+      return asDownload(reply, 'application/octet-stream', name).send(bytes)
     },
   )
   app.get<ByNotification>(
@@ -82,13 +83,6 @@ export function addNotificationFiles(app: FastifyInstance, options: Notification
     },
   )
 }
-
-/** Never shown in our origin: some of it was written by the sender. */
-const download = (reply: FastifyReply, type: string, name: string): FastifyReply =>
-  reply.type(type).headers({
-    'content-disposition': `attachment; filename="${name}"`,
-    'content-security-policy': "sandbox; default-src 'none'",
-  })
 
 async function makeDocument(
   { proofs: { readDossier, documents } }: NotificationFileOptions,

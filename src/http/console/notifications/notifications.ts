@@ -7,6 +7,7 @@ import { brazilianDate } from '../../../domain/text/dates.js'
 import type { FoundNotification, PageSize } from '../../../store/notification/search.js'
 import type { Pool } from '../../../store/postgres.js'
 import type { ReadList } from '../../../store/replica.js'
+import { asDownload } from '../../download.js'
 import { everyone, route, scopeOf, visibleAccounts } from '../route.js'
 import { toneOf } from '../tone.js'
 import { type Contracts, searchPage } from './notification-search.js'
@@ -56,9 +57,7 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
       }
       const name = `notificacoes-${brazilianDate(new Date()).slice(0, 10).split('/').reverse().join('-')}.csv`
       return (
-        reply
-          .type('text/csv; charset=utf-8')
-          .header('content-disposition', `attachment; filename="${name}"`)
+        asDownload(reply, 'text/csv; charset=utf-8', name)
           // One page at a time: the next one is read once the browser has taken this one.
           .send(Readable.from(lines(), { highWaterMark: 1 }))
       )

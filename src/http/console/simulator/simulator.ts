@@ -6,6 +6,7 @@ import { recordAudit } from '../../../store/audit.js'
 import { findOwned } from '../../../store/console/notification.js'
 import type { SignedIn } from '../../../store/console/sessions.js'
 import { type Pool, transaction } from '../../../store/postgres.js'
+import { asDownload } from '../../download.js'
 import { handleError } from '../../errors.js'
 import { pathId } from '../../gw/wire.js'
 import { contentPage, UNSHOWN } from '../../recipient/content.js'
@@ -133,13 +134,7 @@ export function addSimulator(app: FastifyInstance, options: SimulatorOptions): v
         const { id } = await requireMessage(request)
         const { type, bytes } = await requireClient().file(`messages/${id}/${path}`)
         if (SHOWN.includes(type)) return reply.type(type).send(bytes)
-        return reply
-          .type('application/octet-stream')
-          .headers({
-            'content-disposition': `attachment; filename="${path.replace('/', '-')}"`,
-            'content-security-policy': "sandbox; default-src 'none'",
-          })
-          .send(bytes)
+        return asDownload(reply, 'application/octet-stream', path.replace('/', '-')).send(bytes)
       },
     )
     scope.post<ById & { Body: SimulatorAction }>(
