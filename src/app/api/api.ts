@@ -68,7 +68,7 @@ export interface ApiParts {
   channelOptions?: Readonly<Record<Channel, object>>
   /** The free space of the disk, in tests. */
   readFreeBytes?: () => Promise<number | null>
-  /** How long a stop waits for requests that are still arriving, in tests. */
+  /** How long a stop waits for requests that are still arriving and answers that are still being read, in tests. */
   stopMs?: number
   /** Replacements for parts of the console, in tests. */
   console?: { folder?: string; everyMs?: number; aliveEveryMs?: number }
@@ -215,10 +215,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     },
     async close(): Promise<void> {
       stopping = true
-      // A connection that was busy when the closing began becomes idle later; clients keep idle connections open for minutes.
-      const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
-      clearInterval(sweep)
       directory.close()
       await Promise.all([
         reader.close(),
