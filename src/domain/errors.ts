@@ -181,6 +181,7 @@ const messages = {
     tooManyPolls: 'A conta já espera em $limit escutas ao mesmo tempo, o máximo. Aguarde uma delas responder.',
     tooManyRequests: 'Too Many Requests',
     tooManyGuesses: 'Tentativas demais. Espere $wait e tente de novo.',
+    tooManyStreams: 'O console já está aberto em $limit abas com o seu acesso, o máximo. Feche as que não usa.',
   },
   missing: {
     batchMissing: 'Lote não encontrado. Verifique o identificador.',
