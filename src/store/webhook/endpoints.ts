@@ -125,16 +125,25 @@ export const deleteEndpoint = (db: Queryable, { account, mode }: Scope, id: stri
     [account, mode, id],
   )
 
-/** Locks endpoints whose health is to be written, in the order of their ids. Returns those that another transaction holds. */
-export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const free = await queryValues<string>(
+export interface LockedEndpoints {
+  /** The URLs of the locked endpoints, which stay so until the transaction ends. */
+  urls: ReadonlyMap<string, string>
+  /** Those that another transaction holds. */
+  busy: ReadonlySet<string>
+}
+
+/** Locks endpoints whose health is to be written, in the order of their ids. */
+export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<LockedEndpoints> {
+  const free = await queryRows<{ id: string; url: string }>(
     db,
-    'select id from webhook_endpoint where id = any($1::uuid[]) order by id for no key update skip locked',
+    'select id, url from webhook_endpoint where id = any($1::uuid[]) order by id for no key update skip locked',
     [ids],
   )
-  const others = ids.filter(id => !free.includes(id))
-  if (others.length === 0) return new Set()
-  return new Set(await queryValues<string>(db, 'select id from webhook_endpoint where id = any($1::uuid[])', [others]))
+  const urls = new Map(free.map(({ id, url }) => [id, url]))
+  const others = ids.filter(id => !urls.has(id))
+  if (others.length === 0) return { urls, busy: new Set() }
+  const held = await queryValues<string>(db, 'select id from webhook_endpoint where id = any($1::uuid[])', [others])
+  return { urls, busy: new Set(held) }
 }
 
 export interface HealthReport {
