@@ -31,6 +31,7 @@ import { findPending } from '../../store/migrate.js'
 import { readTimeline } from '../../store/notification/event-log.js'
 import { rehearseAcceptances } from '../../store/notification/notifications.js'
 import type { Pool } from '../../store/postgres.js'
+import { replayTurns } from '../../webhooks/replay.js'
 import { ACCEPT_LIMITS, acceptStore } from '../accept-store.js'
 import { warnOfEvents } from '../carrier-events.js'
 import { documentUrls, openChannels } from '../channels.js'
@@ -154,7 +155,12 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       readTimeline: (scope, id) => readTimeline(pool, scope, id),
     },
     proofs: { readDossier: (scope, id) => readDossier(pool, scope, id), documents: evidence.documents },
-    webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
+    webhooks: {
+      sealing: keys.sealing,
+      rules: targetRules(config),
+      format: webhookFormat(contracts, documentUrl),
+      takeReplayTurn: replayTurns(),
+    },
     recipient: {
       recipient: createRecipient({ pool, clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
