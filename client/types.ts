@@ -666,9 +666,9 @@ export interface Webhook {
   falhandoDesde: string | null
   /** Até quando o segredo anterior também assina. */
   segredoAnteriorAte: string | null
-  /** Mensagens que ainda esperam entrega. */
+  /** Mensagens que ainda esperam entrega; a contagem para em 10.000. */
   pendentes: number
-  /** Quando foi criada a mais antiga delas. */
+  /** Quando foi criada a mais antiga das que foram contadas. */
   pendenteDesde: string | null
   /** Criação (ISO 8601, horário de Brasília). */
   criadoEm: string
@@ -706,9 +706,9 @@ export interface WebhookWithSecret {
   falhandoDesde: string | null
   /** Até quando o segredo anterior também assina. */
   segredoAnteriorAte: string | null
-  /** Mensagens que ainda esperam entrega. */
+  /** Mensagens que ainda esperam entrega; a contagem para em 10.000. */
   pendentes: number
-  /** Quando foi criada a mais antiga delas. */
+  /** Quando foi criada a mais antiga das que foram contadas. */
   pendenteDesde: string | null
   /** Criação (ISO 8601, horário de Brasília). */
   criadoEm: string

@@ -3,6 +3,11 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { newId } from '../src/domain/id.js'
+import { type ActParts, act, createEndpoint } from '../src/webhooks/endpoints.js'
+import { cpuSeconds, parentOf } from './cpu.js'
+import { machine, median, note, print, verdict } from './report.js'
+import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 import { newId } from '../../src/domain/id.js'
 import { createEndpoint } from '../../src/webhooks/endpoints.js'
 import { cpuSeconds, parentOf } from '../shared/cpu.js'
@@ -158,7 +163,8 @@ async function fillQueue(workspace: Workspace, { pool, admin, account }: Subject
   const endpoints: string[] = []
   for (const url of urls) {
     const draft = { url, version: 'v2' as const, channels: null, statuses: null }
-    endpoints.push((await createEndpoint(parts, { account, mode: 'live' }, draft, Date.now())).endpoint.id)
+    const make = (within: ActParts) => createEndpoint(within, { account, mode: 'live' }, draft, Date.now())
+    endpoints.push((await act(parts, make)).endpoint.id)
   }
   for (let done = 0; done < events; done += 1_000) {
     workspace.signal.throwIfAborted()

@@ -171,6 +171,8 @@ const messages = {
   // The same request succeeds once the work that is under way has ended.
   'in-progress': {
     messageBusy: 'A mensagem está sendo entregue agora. Repita em alguns segundos.',
+    replayInProgress:
+      'Outro reenvio desde um momento está em andamento nesta conta. Espere que ele termine e repita em alguns segundos.',
     keyInProgress: 'A primeira requisição com este Idempotency-Key ainda está em andamento. Repita em alguns segundos.',
   },
   'cap-reached': {
@@ -179,6 +181,7 @@ const messages = {
   },
   limited: {
     tooManyPolls: 'A conta já espera em $limit escutas ao mesmo tempo, o máximo. Aguarde uma delas responder.',
+    tooManyStreams: 'O console já está aberto em $limit abas com o seu acesso, o máximo. Feche as que não usa.',
     tooManyRequests: 'Too Many Requests',
     tooManyGuesses: 'Tentativas demais. Espere $wait e tente de novo.',
   },

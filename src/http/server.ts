@@ -7,7 +7,7 @@ import { Refusal } from '../domain/errors.js'
 import { MIB } from '../domain/units.js'
 import type { AllowedSendOptions } from '../engine/accept/allowed-send.js'
 import type { Pool } from '../store/postgres.js'
-import { arrivalMs, watchArrivals } from './arrivals.js'
+import { arrivalMs, closeWhenDone } from './arrivals.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
@@ -68,7 +68,7 @@ export interface ServerOptions {
   bodies: BodyLimits
   /** Connections of one address at once. */
   connectionsPerAddress: number
-  /** How long a stop waits for requests that are still arriving. */
+  /** How long a stop waits for requests that are still arriving, and for answers that are still being read. */
   stopMs: number
 }
 
@@ -151,8 +151,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     done()
   })
   limitConnections(app.server, { perAddress: options.connectionsPerAddress, trustedProxies: auth.trustedProxies })
-  const endArrivals = watchArrivals(app.server, options.stopMs)
-  app.addHook('preClose', async () => endArrivals())
+  closeWhenDone(app.server, options.stopMs)
   // RFC 9110, 10.1.1: an expectation that is not understood may be ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onResponse', (request, reply, done) => {

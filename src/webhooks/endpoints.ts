@@ -8,7 +8,7 @@ import { newId } from '../domain/id.js'
 import type { Scope } from '../domain/scope.js'
 import { HOUR_MS } from '../domain/units.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
-import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import { type Pool, type Queryable, type Transaction, transaction } from '../store/postgres.js'
 import type { SealedValues } from '../store/sealed-values.js'
 import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../store/webhook/attempts.js'
 import {
@@ -21,7 +21,7 @@ import {
   updateEndpoint,
   type WebhookEndpoint,
 } from '../store/webhook/endpoints.js'
-import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
+import { insertTestMessage, replayMessage } from '../store/webhook/messages.js'
 import { renderBodies, type WebhookFormat } from './payload.js'
 
 /** The events that an endpoint gets; null means all of them. */
@@ -33,11 +33,18 @@ export interface Interests {
 type EndpointDraft = Interests & { url: string }
 
 export interface EndpointParts {
-  /** Or the connection of the caller's transaction, where the act is one with others. */
   pool: Queryable
   sealing: Buffer
   rules: TargetRules
 }
+
+type PooledParts = EndpointParts & { pool: Pool }
+
+/** An act is one transaction of its caller: where its answer cannot be made, and a new secret not be shown, nothing has changed. */
+export type ActParts = EndpointParts & { pool: Transaction }
+
+export const act = <T>(parts: PooledParts, work: (parts: ActParts) => Promise<T>): Promise<T> =>
+  transaction(parts.pool, pool => work({ ...parts, pool }))
 
 /** The secret is shown only once, at creation and at rotation. */
 export interface WithSecret {
@@ -46,8 +53,12 @@ export interface WithSecret {
 }
 
 /** Both secrets sign during this time, so that receivers can change to the new one at their own pace. */
+<<<<<<< HEAD
 const ROTATION_MS = 24 * HOUR_MS
 const REPLAY_BATCH = 2_000
+=======
+const ROTATION_MS = 24 * 3_600_000
+>>>>>>> http
 /** Per account and mode: every event becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
 const MAX_ENDPOINTS = 100
 const MAX_LISTENERS = 20
@@ -67,18 +78,7 @@ export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly
 export const requireEndpoint = async (pool: Queryable, scope: Scope, id: string): Promise<WebhookEndpoint> =>
   (await findEndpoint(pool, scope, id)) ?? refuse('webhookMissing')
 
-type PooledParts = EndpointParts & { pool: Pool }
-
-export const createEndpoint = (parts: PooledParts, scope: Scope, draft: EndpointDraft, nowMs: number): Promise<WithSecret> =>
-  transaction(parts.pool, pool => createEndpointWithin({ ...parts, pool }, scope, draft, nowMs))
-
-/** In a transaction of the caller. */
-export async function createEndpointWithin(
-  parts: EndpointParts,
-  scope: Scope,
-  draft: EndpointDraft,
-  nowMs: number,
-): Promise<WithSecret> {
+export async function createEndpoint(parts: ActParts, scope: Scope, draft: EndpointDraft, nowMs: number): Promise<WithSecret> {
   const url = readWebhookUrl(draft.url, parts.rules)
   const { id, secret } = await insert(parts, scope, draft, url, nowMs)
   return { endpoint: await requireEndpoint(parts.pool, scope, id), secret }
@@ -86,10 +86,10 @@ export async function createEndpointWithin(
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
 export const createListener = (parts: PooledParts, scope: Scope, draft: Interests, nowMs: number) =>
-  transaction(parts.pool, pool => insert({ ...parts, pool }, scope, draft, null, nowMs))
+  act(parts, within => insert(within, scope, draft, null, nowMs))
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
-async function insert(parts: EndpointParts, scope: Scope, interests: Interests, url: string | null, nowMs: number) {
+async function insert(parts: ActParts, scope: Scope, interests: Interests, url: string | null, nowMs: number) {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
   const isListener = url === null
@@ -101,52 +101,39 @@ async function insert(parts: EndpointParts, scope: Scope, interests: Interests, 
   return { id, secret: showSecret(secret) }
 }
 
-export async function editEndpoint({ pool, rules }: EndpointParts, scope: Scope, id: string, changes: EndpointChanges) {
+export async function editEndpoint({ pool, rules }: ActParts, scope: Scope, id: string, changes: EndpointChanges) {
   const url = changes.url === undefined ? {} : { url: readWebhookUrl(changes.url, rules) }
   if (!(await updateEndpoint(pool, scope, id, { ...changes, ...url }))) refuse('webhookMissing')
   return requireEndpoint(pool, scope, id)
 }
 
-export async function rotateEndpoint({ pool, sealing }: EndpointParts, scope: Scope, id: string): Promise<WithSecret> {
+export async function rotateEndpoint({ pool, sealing }: ActParts, scope: Scope, id: string): Promise<WithSecret> {
   const secret = randomBytes(SECRET_BYTES)
   const sealed = seal(sealing, secret, contextOf(id))
   if (!(await rotateSecret(pool, scope, id, sealed, ROTATION_MS))) refuse('webhookMissing')
   return { endpoint: await requireEndpoint(pool, scope, id), secret: showSecret(secret) }
 }
 
-export async function removeEndpoint({ pool }: EndpointParts, scope: Scope, id: string): Promise<void> {
+export async function removeEndpoint({ pool }: ActParts, scope: Scope, id: string): Promise<void> {
   if (!(await deleteEndpoint(pool, scope, id))) refuse('webhookMissing')
 }
 
 /** Queues a test event, which is delivered like any other event. Returns the id of its message. */
-export async function testEndpoint({ pool }: EndpointParts, scope: Scope, id: string, nowMs: number): Promise<string> {
+export async function testEndpoint({ pool }: ActParts, scope: Scope, id: string, nowMs: number): Promise<string> {
   const endpoint = await requireActive(pool, scope, id)
   const message = newId(nowMs)
   await insertTestMessage(pool, id, message, endpoint.channels?.[0] ?? channels[0]!)
   return message
 }
 
-export async function replayOne({ pool }: EndpointParts, scope: Scope, id: string, message: string): Promise<void> {
+export async function replayOne({ pool }: ActParts, scope: Scope, id: string, message: string): Promise<void> {
   await requireActive(pool, scope, id)
   const outcome = await replayMessage(pool, id, message)
   if (outcome === 'missing') refuse('webhookMessageMissing')
   if (outcome === 'busy') throw new Refusal('messageBusy', [], { retryAfter: 5 })
 }
 
-/** Queues all messages of a time span again, in batches that stay below the statement timeout. Returns their number. */
-export async function replaySpan({ pool }: EndpointParts, scope: Scope, id: string, span: ReplaySpan): Promise<number> {
-  await requireActive(pool, scope, id)
-  let total = 0
-  let after: ReplayCursor = { at: '-infinity', position: 0 }
-  for (;;) {
-    const batch: (ReplayCursor & { count: number }) | null = await replayBatch(pool, id, span, after, REPLAY_BATCH)
-    if (batch === null) return total
-    total += batch.count
-    after = batch
-  }
-}
-
-async function requireActive(pool: Queryable, scope: Scope, id: string): Promise<WebhookEndpoint> {
+export async function requireActive(pool: Queryable, scope: Scope, id: string): Promise<WebhookEndpoint> {
   const endpoint = await requireEndpoint(pool, scope, id)
   if (endpoint.disabledAt !== null) refuse('webhookOff')
   return endpoint

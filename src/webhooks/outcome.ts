@@ -2,7 +2,13 @@ import { readRetryAfter } from '../domain/delivery/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
 import { recordAudit } from '../store/audit.js'
 import { groupTransaction, type Pool, type Queryable } from '../store/postgres.js'
-import { type HealthReport, type HealthRules, lockEndpoints, recordHealth } from '../store/webhook/endpoints.js'
+import {
+  type HealthReport,
+  type HealthRules,
+  type LockedEndpoints,
+  lockEndpoints,
+  recordHealth,
+} from '../store/webhook/endpoints.js'
 import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
@@ -112,19 +118,21 @@ const showBody = (body: Buffer): string => body.toString('utf8').replaceAll('\0'
 export const writeOutcomes = (pool: Pool, outcomes: readonly PostOutcome[], rules: HealthRules) => {
   const changing = [...new Set(outcomes.filter(({ changesHealth }) => changesHealth).map(({ endpoint }) => endpoint))]
   // Most outcomes do not change an endpoint's health; then one statement is enough.
-  if (changing.length === 0) return write(pool, outcomes, rules, new Set())
+  if (changing.length === 0) return write(pool, outcomes, rules, { urls: new Map(), busy: new Set() })
   return groupTransaction(pool, async db => write(db, outcomes, rules, await lockEndpoints(db, changing)))
 }
 
 /** Returns the messages that the worker still held, and the endpoints that these outcomes disabled. */
-async function write(db: Queryable, outcomes: readonly PostOutcome[], rules: HealthRules, busy: ReadonlySet<string>) {
+async function write(db: Queryable, outcomes: readonly PostOutcome[], rules: HealthRules, { urls, busy }: LockedEndpoints) {
   const free = outcomes.filter(({ endpoint }) => !busy.has(endpoint))
+  /** The reply of a former URL says nothing about the one that its endpoint has now. */
+  const isCurrent = ({ endpoint, settlement }: PostOutcome): boolean => urls.get(endpoint) === settlement.url
   const settled = await settleMessages(
     db,
-    free.map(({ settlement }) => settlement),
+    free.map(outcome => (outcome.gone && !isCurrent(outcome) ? toNewUrl(outcome.settlement) : outcome.settlement)),
   )
   // A worker that lost its lease must not change the endpoint's health either.
-  const reports = summarise(free.filter(({ settlement }) => settled.has(settlement.message)))
+  const reports = summarise(free.filter(outcome => settled.has(outcome.settlement.message) && isCurrent(outcome)))
   const changes = reports.length === 0 ? [] : await recordHealth(db, reports, rules)
   const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
   if (recovered.length > 0) await makeMessagesDue(db, recovered)
@@ -133,6 +141,14 @@ async function write(db: Queryable, outcomes: readonly PostOutcome[], rules: Hea
     await recordAudit(db, { actor: 'worker', action: 'webhook suspend', subject: endpoint, detail: { account, reason } })
   return { settled, suspended, busy }
 }
+
+/** A former URL answered that it is gone: the endpoint goes on, and so does the message. */
+const toNewUrl = (settlement: Settlement): Settlement => ({
+  ...settlement,
+  state: 'queued',
+  delayMs: 0,
+  error: 'O servidor respondeu 410 no endereço que o webhook tinha antes; o aviso vai ao novo.',
+})
 
 /** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */
 function summarise(outcomes: readonly PostOutcome[]): HealthReport[] {

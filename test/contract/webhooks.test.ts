@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { targetRules } from '../../src/app/webhook-rules.js'
+import { openPool, type Pool, queryValue } from '../../src/store/postgres.js'
+import { replaySpan } from '../../src/webhooks/replay.js'
+import { consoleClient } from '../support/gateway/console.js'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
-import {
-  createAccount,
-  type Gateway,
-  gatewayForTest,
-  readMetrics,
-  startGateway,
-  type TestAccount,
-} from '../support/gateway/gateway.js'
+import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
+import { countWaiting, holdRows } from '../support/database/locks.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { createWebhook, happen } from '../support/gateway/webhooks.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
@@ -89,6 +87,41 @@ describe('endpoints', () => {
     expect(await edit({})).toEqual(
       errorBody(400, 'Nada a mudar: informe url, versao, canais, situacoes ou ativo.', 'Bad Request'),
     )
+  })
+
+  test.each([
+    ['rotated', 'POST', '/rotate', undefined],
+    ['edited', 'PUT', '', { url: 'https://novo.example.com/' }],
+  ])('one that cannot be shown after it was %s stays as it was: 503 promises that', async (_, method, path, body) => {
+    const { id } = await create()
+    const read = async () => (await database.pool.query('select url, secret from webhook_endpoint where id = $1', [id])).rows
+    const before = await read()
+    const impatient = openPool({ url: database.url, size: 3, lockMs: 100, onError: () => {} })
+    onTestFinished(() => impatient.end())
+    const own = await gatewayForTest(impatient)
+    const holder = await holdRows(database.ownerUrl, 'lock table webhook_message in access exclusive mode')
+    const given = body === undefined ? {} : { body }
+    const answer = await request(`${own.url}/gw/webhooks/${id}${path}`, { method, token: account.token, ...given })
+    expect(answer.status).toBe(503)
+    await holder.release()
+    expect(await read()).toEqual(before)
+  })
+
+  test('the count of its waiting messages stops at ten thousand, and the oldest of them is told', async () => {
+    const { id } = await create()
+    await database.pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, created_at)
+       select m.id, $1, m.id, 'email', 2, now() - interval '2 days' + n * interval '1 second'
+       from generate_series(1, 10050) n cross join lateral (select lpad(to_hex(n), 32, '0')::uuid as id) m`,
+      [id],
+    )
+    const { data } = (await ask(`/gw/webhooks/${id}`)).body as { data: { pendentes: number; pendenteDesde: string } }
+    expect(data.pendentes).toBe(10_000)
+    const oldest = await queryValue<Date>(database.pool, 'select min(created_at) from webhook_message where endpoint_id = $1', [
+      id,
+    ])
+    expect(new Date(data.pendenteDesde)).toEqual(oldest)
+    await ask(`/gw/webhooks/${id}`, { method: 'DELETE' })
   })
 
   test('a deleted one is gone, gets nothing more, and leaves nothing behind', async () => {
@@ -218,6 +251,77 @@ describe('replay', () => {
     expect((await post(`/${id}/replay`, { desde })).body).toMatchObject({ data: { mensagens: 4_500 } })
     expect((await ask(`/gw/webhooks/${id}`)).body).toMatchObject({ data: { pendentes: 4_500 } })
     await ask(`/gw/webhooks/${id}`, { method: 'DELETE' })
+  })
+
+  /** A webhook with more messages than one portion has, all of them delivered. */
+  const createDelivered = async (): Promise<string> => {
+    const { id } = await create()
+    await database.pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2, 'done' from generate_series(1, 2500)`,
+      [id],
+    )
+    return id
+  }
+  const countQueued = (id: string) =>
+    queryValue<number>(database.pool, "select count(*) from webhook_message where endpoint_id = $1 and state = 'queued'", [id])
+  const holdReplays = () => holdRows(database.url, 'lock table webhook_message in exclusive mode')
+  const desde = new Date(Date.now() - 60_000).toISOString()
+
+  test('one replay of a time span at a time: another one of the account is 409 until the first has ended', async () => {
+    const id = await createDelivered()
+    const holder = await holdReplays()
+    const first = post(`/${id}/replay`, { desde })
+    await expect.poll(() => countWaiting(database.pool)).toBe(1)
+    const second = await post(`/${id}/replay`, { desde })
+    expect([second.status, second.headers.get('retry-after')]).toEqual([409, '5'])
+    expect(second.body).toMatchObject({ message: expect.stringContaining('Outro reenvio') })
+    const operator = await consoleClient(database.pool, gateway.url)
+    expect((await operator.post(`/webhooks/${id}/replay`, { since: desde })).status).toBe(409)
+    await holder.release()
+    expect((await first).body).toMatchObject({ data: { mensagens: 2_500 } })
+    expect((await post(`/${id}/replay`, { desde })).status).toBe(200)
+  })
+
+  test('a replay stops when its client is gone', async () => {
+    const id = await createDelivered()
+    const own = await gatewayForTest(database.pool)
+    const connections = () => new Promise(resolve => own.app.server.getConnections((_, count) => resolve(count)))
+    const holder = await holdReplays()
+    const { port } = new URL(own.url)
+    const body = JSON.stringify({ desde })
+    const client = connect(Number(port), '127.0.0.1')
+    client.write(
+      [
+        `POST /gw/webhooks/${id}/replay HTTP/1.1`,
+        ...['host: x', `authorization: ${account.token}`, 'content-type: application/json'],
+        `content-length: ${body.length}\r\n\r\n${body}`,
+      ].join('\r\n'),
+    )
+    await expect.poll(() => countWaiting(database.pool)).toBe(1)
+    client.destroy()
+    await expect.poll(connections).toBe(0)
+    await holder.release()
+    // The turn of the account is free again once the replay has ended.
+    const nothing = { method: 'POST', token: account.token, body: { desde, ate: desde } }
+    await expect.poll(async () => (await request(`${own.url}/gw/webhooks/${id}/replay`, nothing)).status).toBe(200)
+    expect(await countQueued(id)).toBe(2_000)
+  })
+
+  test('a replay that fails after its first portion does not say that nothing was written', async () => {
+    const id = await createDelivered()
+    const span = { since: new Date(0), until: new Date(Date.now() + 60_000), missedOnly: false }
+    const failAfter = (portions: number): Pool => {
+      let count = 0
+      const connectOrFail = () =>
+        count++ < portions ? database.pool.connect() : Promise.reject(new Error('Connection terminated'))
+      const query = database.pool.query.bind(database.pool)
+      return { query, connect: connectOrFail } as unknown as Pool
+    }
+    const scope = { account: account.id, mode: 'live' } as const
+    await expect(replaySpan(failAfter(0), scope, id, span)).rejects.toMatchObject({ maybeCommitted: false })
+    await expect(replaySpan(failAfter(1), scope, id, span)).rejects.toMatchObject({ maybeCommitted: true })
+    expect(await countQueued(id)).toBe(2_000)
   })
 
   test('what is being delivered right now, or belongs to an endpoint that is off, is 409', async () => {

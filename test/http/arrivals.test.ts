@@ -1,6 +1,9 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
+import { closeWhenDone } from '../../src/http/arrivals.js'
 import { queryValue } from '../../src/store/postgres.js'
 import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway/gateway.js'
 
@@ -55,4 +58,91 @@ test('a stop waits for a file that goes on arriving', async () => {
   await stopped
   await expect.poll(answered).toMatch(/^HTTP\/1\.1 201 /)
   expect(await receiving()).toBe(0)
+})
+
+const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+const LONG_MS = 600_000
+
+/** A server that answers as a test says, and one client of it that reads nothing until it is resumed. */
+async function serve(answer: RequestListener, stopMs: number) {
+  const server = createServer(answer)
+  closeWhenDone(server, stopMs)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const accepted = once(server, 'connection')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  onTestFinished(() => {
+    client.destroy()
+    server.closeAllConnections()
+  })
+  client.on('error', () => {})
+  let received = 0
+  client.on('data', chunk => {
+    received += chunk.length
+  })
+  client.pause()
+  await accepted
+  return {
+    client,
+    received: () => received,
+    close: () => new Promise<void>(closed => void server.close(() => closed())),
+  }
+}
+
+const SIZE = 32 * 1_048_576
+
+test('an answer that is still being sent when the server stops arrives whole, and then its connection is closed', async () => {
+  let response: ServerResponse | undefined
+  const { client, close, received } = await serve((_, reply) => {
+    response = reply.setHeader('content-length', SIZE)
+    reply.end(Buffer.alloc(SIZE))
+  }, LONG_MS)
+  client.write(REQUEST)
+  await expect.poll(() => response?.writableEnded).toBe(true)
+  expect(response!.writableFinished).toBe(false)
+  const closed = close()
+  client.resume()
+  await closed
+  await expect.poll(received).toBeGreaterThan(SIZE)
+})
+
+test('a stop does not wait without end for an answer that nobody reads', async () => {
+  let response: ServerResponse | undefined
+  const endless = function* () {
+    for (;;) yield Buffer.alloc(65_536)
+  }
+  const { client, close } = await serve((_, reply) => {
+    response = reply
+    Readable.from(endless(), { objectMode: false }).pipe(reply)
+  }, 1)
+  client.write(REQUEST)
+  await expect.poll(() => response?.writableNeedDrain).toBe(true)
+  await close()
+})
+
+test('a stop does not wait without end for headers that have stopped arriving', async () => {
+  const { client, close } = await serve(() => {}, 1)
+  client.write(REQUEST.slice(0, 20))
+  await close()
+})
+
+test('a stop closes a connection that is kept open for further requests, and one that was never used', async () => {
+  const used = await serve((_, reply) => reply.end('ok'), LONG_MS)
+  used.client.resume().write(REQUEST)
+  await expect.poll(used.received).toBeGreaterThan(0)
+  const unused = await serve(() => {}, LONG_MS)
+  await Promise.all([used.close(), unused.close()])
+})
+
+test('a stop waits for an answer that is still being made, and closes its connection after it', async () => {
+  let response: ServerResponse | undefined
+  const { client, close, received } = await serve((_, reply) => {
+    response = reply
+  }, LONG_MS)
+  client.resume().write(REQUEST)
+  await expect.poll(() => response).toBeDefined()
+  const closed = close()
+  response!.end('ok')
+  await closed
+  await expect.poll(received).toBeGreaterThan(0)
 })

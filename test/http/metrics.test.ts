@@ -10,13 +10,13 @@ import { readOldestTried, readQueueDepth } from '../../src/store/delivery/queue-
 import { readLogLag } from '../../src/store/evidence/log-head.js'
 import { openPool } from '../../src/store/postgres.js'
 import { countStart, readStarts, readWorkers } from '../../src/store/processes.js'
-import { readWebhookDepth } from '../../src/store/webhook/endpoints.js'
+import { insertEndpoint, readWebhookDepth } from '../../src/store/webhook/endpoints.js'
 import { databaseForTest } from '../support/database/database.js'
-import { readPlans } from '../support/database/plans.js'
 import { createAccount, gatewayForFile, gatewayForTest, readMetrics } from '../support/gateway/gateway.js'
 import { refused, ScriptedCarrier, workersForTests } from '../support/gateway/lanes.js'
-import { request, send, validSend } from '../support/gateway/requests.js'
+import { readPlans } from '../support/database/plans.js'
 import { findProgram } from '../support/programs/other-programs.js'
+import { request, send, validSend } from '../support/gateway/requests.js'
 
 /** What Prometheus reads: of the processes, of the queues, and of what workers report of themselves and their carriers. */
 const { database, gateway, account } = await gatewayForFile()
@@ -154,6 +154,22 @@ test('the age of the oldest delivery counts from its acceptance, and retries do 
   expect(metricOf(metrics, 'carteiro_deliveries_age_seconds{channel="voice",mode="test"}')).toBe(0)
 })
 
+test('the messages of a suspended webhook, however many, hide nothing of what waits for the others', async () => {
+  const own = await databaseForTest()
+  const { id: account } = await createAccount(own.pool)
+  const [suspended, active] = ['00000000-0000-7000-8000-000000000001', 'ffffffff-0000-7000-8000-000000000001']
+  const all = { account, mode: 'live', channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
+  for (const id of [suspended, active]) await insertEndpoint(own.pool, { ...all, id, url: 'https://example.com/' })
+  await own.pool.query("update webhook_endpoint set disabled_at = now(), disabled_reason = 'failing' where id = $1", [suspended])
+  const fill = `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, queued_at)
+    select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2, now() - interval '20 minutes' from generate_series(1, $2::int)`
+  await own.pool.query(fill, [suspended, 50_001])
+  await own.pool.query(fill, [active, 3])
+  const { queued, oldestSeconds, suspended: count } = await readWebhookDepth(own.pool)
+  expect({ queued, count }).toEqual({ queued: 3, count: 1 })
+  expect(oldestSeconds).toBeGreaterThanOrEqual(1_200)
+})
+
 test('reading the metrics costs the same however much waits: counts stop, and every statement has its index', async () => {
   const own = await databaseForTest()
   const { id } = await createAccount(own.pool)
@@ -178,6 +194,9 @@ test('reading the metrics costs the same however much waits: counts stop, and ev
     for (const read of [readTotals, readStates, readWorkers, readStarts]) await read(own.pool)
   }, ['enable_seqscan = off', 'enable_bitmapscan = off'])
   expect(plans).toHaveLength(8)
+  const { plan: waiting } = plans.find(({ sql }) => sql.includes('from webhook_message'))!
+  expect(waiting).toContain('using webhook_message_order')
+  expect(waiting).not.toContain('Sort')
   for (const { sql, plan } of plans) {
     expect(
       plan.split('\n').filter(line => /Seq Scan on (delivery|notification|webhook_message|event)/.test(line)),

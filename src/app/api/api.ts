@@ -31,6 +31,7 @@ import { findPending } from '../../store/migrate.js'
 import { readTimeline } from '../../store/notification/event-log.js'
 import { rehearseAcceptances } from '../../store/notification/notifications.js'
 import type { Pool } from '../../store/postgres.js'
+import { replayTurns } from '../../webhooks/replay.js'
 import { ACCEPT_LIMITS, acceptStore } from '../accept-store.js'
 import { warnOfEvents } from '../carrier-events.js'
 import { documentUrls, openChannels } from '../channels.js'
@@ -68,7 +69,7 @@ export interface ApiParts {
   channelOptions?: Readonly<Record<Channel, object>>
   /** The free space of the disk, in tests. */
   readFreeBytes?: () => Promise<number | null>
-  /** How long a stop waits for requests that are still arriving, in tests. */
+  /** How long a stop waits for requests that are still arriving and answers that are still being read, in tests. */
   stopMs?: number
   /** Replacements for parts of the console, in tests. */
   console?: { folder?: string; everyMs?: number; aliveEveryMs?: number }
@@ -155,7 +156,12 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       readTimeline: (scope, id) => readTimeline(pool, scope, id),
     },
     proofs: { readDossier: (scope, id) => readDossier(pool, scope, id), documents: evidence.documents },
-    webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
+    webhooks: {
+      sealing: keys.sealing,
+      rules: targetRules(config),
+      format: webhookFormat(contracts, documentUrl),
+      takeReplayTurn: replayTurns(),
+    },
     recipient: {
       recipient: createRecipient({ pool, clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
@@ -215,10 +221,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     },
     async close(): Promise<void> {
       stopping = true
-      // A connection that was busy when the closing began becomes idle later; clients keep idle connections open for minutes.
-      const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
-      clearInterval(sweep)
       directory.close()
       await Promise.all([
         reader.close(),

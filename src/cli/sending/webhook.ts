@@ -7,21 +7,23 @@ import { OperatorError } from '../../domain/errors.js'
 import type { Scope } from '../../domain/scope.js'
 import { type AnnouncedFact, DEFAULT_PAYLOAD_VERSION, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import { disabledReasons, factOfWireStatus } from '../../http/gw/webhook-wire.js'
-import { type Pool, type Transaction, transaction } from '../../store/postgres.js'
+import type { Pool } from '../../store/postgres.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import {
-  createEndpointWithin,
+  type ActParts,
+  act as actOn,
+  createEndpoint,
   type EndpointParts,
   editEndpoint,
   removeEndpoint,
   replayOne,
-  replaySpan,
   requireEndpoint,
   rotateEndpoint,
   showAttempts,
   testEndpoint,
 } from '../../webhooks/endpoints.js'
 import { wireStatuses } from '../../webhooks/payload.js'
+import { replaySpan } from '../../webhooks/replay.js'
 import { audit, runForScope } from '../administration.js'
 import { addScopeVerb, channelNames, idReader, readMoment, requireChanges, type ScopeOptions } from '../options.js'
 import type { Result } from '../output.js'
@@ -64,7 +66,7 @@ function addEndpointVerbs(webhook: Command): void {
       act(options, async (parts, scope) => {
         const { url, payload: version = DEFAULT_PAYLOAD_VERSION, channels = [], statuses = [] } = options
         const draft = { url, version, channels: someOrAll(channels), statuses: someOrAll(statuses) }
-        const { endpoint, secret } = await createEndpointWithin(parts, scope, draft, Date.now())
+        const { endpoint, secret } = await createEndpoint(parts, scope, draft, Date.now())
         await audit(parts.pool, 'webhook create', endpoint.id, { ...scope })
         return { ...describe(endpoint), secret }
       }),
@@ -110,7 +112,7 @@ function addRepairVerbs(webhook: Command): void {
       }),
   )
   addIdVerb(webhook, 'test', 'envia um evento de teste').action((id: string, options: ScopeOptions) =>
-    runWithParts(options, async (parts, scope) => ({ message: await testEndpoint(parts, scope, id, Date.now()) })),
+    act(options, async (parts, scope) => ({ message: await testEndpoint(parts, scope, id, Date.now()) })),
   )
   addIdVerb(webhook, 'attempts', 'lista as últimas tentativas de entrega')
     .option('--failed', 'só as que falharam')
@@ -143,12 +145,12 @@ function addRepairVerbs(webhook: Command): void {
         if ((message === undefined) === (since === undefined)) throw new OperatorError('Informe --message ou --since.')
         const span = { since: since ?? until, until, missedOnly: failed }
         // A span is many transactions: the order is on record before the first of them.
-        await transaction(parts.pool, async db => {
-          if (message === undefined) await requireEndpoint(db, scope, id)
-          else await replayOne({ ...parts, pool: db }, scope, id, message)
-          await audit(db, 'webhook replay', id, { ...scope, ...(message === undefined ? span : { message }) })
+        await actOn(parts, async within => {
+          if (message === undefined) await requireEndpoint(within.pool, scope, id)
+          else await replayOne(within, scope, id, message)
+          await audit(within.pool, 'webhook replay', id, { ...scope, ...(message === undefined ? span : { message }) })
         })
-        return { id, messages: message !== undefined ? 1 : await replaySpan(parts, scope, id, span) }
+        return { id, messages: message !== undefined ? 1 : await replaySpan(parts.pool, scope, id, span) }
       }),
     )
 }
@@ -169,10 +171,8 @@ const runWithParts = (
   )
 
 /** An act and its entry in the log of actions, in one transaction. */
-const act = (
-  options: ScopeOptions,
-  work: (parts: EndpointParts & { pool: Transaction }, scope: Scope) => Promise<Result>,
-): Promise<void> => runWithParts(options, (parts, scope) => transaction(parts.pool, db => work({ ...parts, pool: db }, scope)))
+const act = (options: ScopeOptions, work: (parts: ActParts, scope: Scope) => Promise<Result>): Promise<void> =>
+  runWithParts(options, (parts, scope) => actOn(parts, within => work(within, scope)))
 
 const describe = (endpoint: WebhookEndpoint) => ({
   id: endpoint.id,

@@ -56,7 +56,7 @@ function innermost(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv
   return at === undefined ? address : new ipaddr.IPv4(address.toByteArray().slice(at, at + 4))
 }
 
-const MAX_URL_CHARACTERS = 2_048
+export const MAX_URL_CHARACTERS = 2_048
 /** The ports below belong to other protocols. */
 const FIRST_FREE_PORT = 1_024
 

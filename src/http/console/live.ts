@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { Refusal } from '../../domain/errors.js'
 import { type LiveChange, readLiveChanges, readLivePosition } from '../../store/console/live.js'
 import { isSessionAlive, type SignedIn } from '../../store/console/sessions.js'
 import type { Pool } from '../../store/postgres.js'
@@ -22,6 +23,10 @@ const MOST = 1_000
 const MOST_NAMED = 50
 /** Also how soon a stream notices that its session has ended. */
 const ALIVE_EVERY_MS = 10_000
+/** Per person and node. The console opens one for each tab. */
+const MAX_STREAMS = 32
+/** What a reader may leave unread. A page that is shown again asks for everything anew, so nothing is lost. */
+const MAX_UNREAD_BYTES = 65_536
 
 interface Listener {
   operator: SignedIn
@@ -39,15 +44,23 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
   let closing = false
   let running: Promise<void> | null = null
 
+  /** A stream with unread bytes would end only once they are read, which may be never. */
   const end = (listener: Listener): void => {
     listeners.delete(listener)
-    listener.stream.end()
+    if (listener.stream.writableLength > 0) listener.stream.destroy()
+    else listener.stream.end()
+  }
+
+  const write = (listener: Listener, text: string): void => {
+    if (!listeners.has(listener)) return
+    if (listener.stream.writableLength > MAX_UNREAD_BYTES) end(listener)
+    else listener.stream.write(text)
   }
 
   async function keepAlive(listener: Listener): Promise<void> {
     if (Date.now() - listener.checkedAt < aliveEveryMs) return
     listener.checkedAt = Date.now()
-    if (await isSessionAlive(pool, listener.operator.session)) listener.stream.write(': alive\n\n')
+    if (await isSessionAlive(pool, listener.operator.session)) write(listener, ': alive\n\n')
     else end(listener)
   }
 
@@ -58,7 +71,8 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
       const changes = await readList(db => readLiveChanges(db, after, MOST))
       position = changes.at(-1)?.transactionId ?? position
       for (const listener of listeners) {
-        tell(listener, changes)
+        const news = describe(listener.operator, changes)
+        if (news !== null) write(listener, news)
         await keepAlive(listener)
       }
       await sleep(everyMs)
@@ -76,6 +90,11 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
   }
 
   app.get('/console/api/live', { ...route(everyone), exposeHeadRoute: false }, (request, reply) => {
+    const { operator } = request
+    // Nobody would end it: the streams that were open have ended already.
+    if (closing) throw new Refusal('stopping', [], { retryAfter: 5 })
+    const open = [...listeners].filter(listener => listener.operator.id === operator.id).length
+    if (open >= MAX_STREAMS) throw new Refusal('tooManyStreams', [String(MAX_STREAMS)], { retryAfter: 30 })
     reply.hijack()
     const stream = reply.raw
     stream.writeHead(200, {
@@ -84,7 +103,7 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
       'x-accel-buffering': 'no',
     })
     stream.write('retry: 3000\n\n')
-    const listener = { operator: request.operator, stream, checkedAt: Date.now() }
+    const listener = { operator, stream, checkedAt: Date.now() }
     listeners.add(listener)
     stream.once('close', () => listeners.delete(listener))
     start()
@@ -97,12 +116,12 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
   })
 }
 
-/** Only of the accounts that the person may see. */
-function tell({ operator, stream }: Listener, changes: readonly LiveChange[]): void {
+/** Only of the accounts that the person may see; null: nothing changed there. */
+function describe(operator: SignedIn, changes: readonly LiveChange[]): string | null {
   const theirs = changes.filter(({ account }) => operator.account === null || operator.account === account)
-  if (theirs.length === 0) return
+  if (theirs.length === 0) return null
   const notifications = [...new Set(theirs.map(({ notification }) => notification))]
   const named = notifications.length > MOST_NAMED ? null : notifications
   const modes = [...new Set(theirs.map(({ mode }) => mode))]
-  stream.write(`event: change\ndata: ${JSON.stringify({ modes, notifications: named })}\n\n`)
+  return `event: change\ndata: ${JSON.stringify({ modes, notifications: named })}\n\n`
 }

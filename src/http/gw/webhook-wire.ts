@@ -55,8 +55,8 @@ const endpointMembers = {
   aviso: textOrNull('O que há de errado e como reparar.'),
   falhandoDesde: textOrNull('Primeira falha desde a última entrega.'),
   segredoAnteriorAte: textOrNull('Até quando o segredo anterior também assina.'),
-  pendentes: Type.Integer({ description: 'Mensagens que ainda esperam entrega.' }),
-  pendenteDesde: textOrNull('Quando foi criada a mais antiga delas.'),
+  pendentes: Type.Integer({ description: 'Mensagens que ainda esperam entrega; a contagem para em 10.000.' }),
+  pendenteDesde: textOrNull('Quando foi criada a mais antiga das que foram contadas.'),
   criadoEm: isoDate('Criação'),
 }
 export const endpointSchema = Type.Object(endpointMembers)

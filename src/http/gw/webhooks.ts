@@ -11,12 +11,12 @@ import type { AttemptQuery } from '../../store/webhook/attempts.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { ReplaySpan } from '../../store/webhook/messages.js'
 import {
+  act,
   createEndpoint,
   type EndpointParts,
   editEndpoint,
   removeEndpoint,
   replayOne,
-  replaySpan,
   requireEndpoint,
   rotateEndpoint,
   showAttempts,
@@ -24,6 +24,7 @@ import {
   type WithSecret,
 } from '../../webhooks/endpoints.js'
 import type { WebhookFormat } from '../../webhooks/payload.js'
+import { replaySpan, type TakeReplayTurn } from '../../webhooks/replay.js'
 import * as wire from './webhook-wire.js'
 import { type ById, dataAnswer, dataRoute, optionalBoolean, pathId, uuid } from './wire.js'
 
@@ -31,6 +32,7 @@ export interface WebhookOptions extends EndpointParts {
   pool: Pool
   clock: Clock
   format: WebhookFormat
+  takeReplayTurn: TakeReplayTurn
   isStopping(): boolean
 }
 
@@ -78,7 +80,8 @@ function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
     route('Cria um webhook', wire.endpointWithSecretSchema, { body: createBody, status: 201 }),
     async ({ caller, body }, reply) => {
       const draft = { url: body.url, ...wire.readInterests(body) }
-      return reply.code(201).send(withSecret(await createEndpoint(options, caller, draft, options.clock()), 201))
+      const made = await act(options, parts => createEndpoint(parts, caller, draft, options.clock()))
+      return reply.code(201).send(withSecret(made, 201))
     },
   )
   app.get<ById>('/gw/webhooks/:id', route('Mostra um webhook', wire.endpointSchema), async request =>
@@ -89,7 +92,7 @@ function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
     route('Edita, ativa ou desativa um webhook', wire.endpointSchema, { body: editBody }),
     async request => {
       const changes = readChanges(request.body)
-      return answer(await editEndpoint(options, ...targetOf(request), changes))
+      return answer(await act(options, parts => editEndpoint(parts, ...targetOf(request), changes)))
     },
   )
   app.delete<ById>(
@@ -97,7 +100,7 @@ function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
     route('Apaga um webhook', Type.Object({ id: uuid('O webhook apagado.') })),
     async request => {
       const [scope, id] = targetOf(request)
-      await removeEndpoint(options, scope, id)
+      await act(options, parts => removeEndpoint(parts, scope, id))
       return dataAnswer({ id })
     },
   )
@@ -107,7 +110,7 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
   app.post<ById>(
     '/gw/webhooks/:id/rotate',
     { config, ...route('Troca o segredo; os dois assinam por 24 h', wire.endpointWithSecretSchema) },
-    async request => withSecret(await rotateEndpoint(options, ...targetOf(request))),
+    async request => withSecret(await act(options, parts => rotateEndpoint(parts, ...targetOf(request)))),
   )
   app.post<ById>(
     '/gw/webhooks/:id/test',
@@ -116,7 +119,7 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
       ...route('Envia um evento de teste', Type.Object({ mensagem: uuid('O webhook-id do evento de teste.') }), { status: 201 }),
     },
     async (request, reply) => {
-      const mensagem = await testEndpoint(options, ...targetOf(request), options.clock())
+      const mensagem = await act(options, parts => testEndpoint(parts, ...targetOf(request), options.clock()))
       return reply.code(201).send(dataAnswer({ mensagem }, 201))
     },
   )
@@ -139,9 +142,12 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
     async request => {
       const wanted = readReplay(request.body, options.clock())
       const [scope, id] = targetOf(request)
-      if (typeof wanted !== 'string') return dataAnswer({ mensagens: await replaySpan(options, scope, id, wanted) })
-      await replayOne(options, scope, id, wanted)
-      return dataAnswer({ mensagens: 1 })
+      if (typeof wanted === 'string') {
+        await act(options, parts => replayOne(parts, scope, id, wanted))
+        return dataAnswer({ mensagens: 1 })
+      }
+      const replay = () => replaySpan(options.pool, scope, id, wanted, () => request.answer.closed)
+      return dataAnswer({ mensagens: await options.takeReplayTurn(scope, replay) })
     },
   )
 }

@@ -21,9 +21,20 @@ export interface WebhookEndpoint {
   failingSince: Date | null
   /** Until when the previous secret signs too. */
   previousSecretUntil: Date | null
+  /** At most MOST_COUNTED. */
   waiting: number
+  /** The oldest of those that were counted. */
   oldestWaiting: Date | null
 }
+
+/** The count of the messages of an endpoint stops here: reading it costs the same however much waits. */
+const MOST_COUNTED = 10_000
+
+/** The waiting messages of the endpoint `w`, those of the oldest notifications first, which is the order of their index. */
+const WAITING = `
+  select m.created_at, m.queued_at from webhook_message m
+  where m.endpoint_id = w.id and m.state in ('queued', 'sending')
+  order by m.notification_id, m.channel, m.event_seq limit ${MOST_COUNTED}`
 
 const SELECT = `
   select w.id, w.mode, w.url, w.payload_version as version, w.channels, w.statuses, w.created_at as "createdAt", w.disabled_at as "disabledAt",
@@ -31,10 +42,7 @@ const SELECT = `
     case when w.previous_secret_until > now() then w.previous_secret_until end as "previousSecretUntil",
     q.waiting, q.oldest as "oldestWaiting"
   from webhook_endpoint w
-  cross join lateral (
-    select count(*) as waiting, min(m.created_at) as oldest from webhook_message m
-    where m.endpoint_id = w.id and m.state in ('queued', 'sending')
-  ) q
+  cross join lateral (select count(*) as waiting, min(created_at) as oldest from (${WAITING}) c) q
   where w.account_id = $1 and w.mode = $2 and w.url is not null and w.deleted_at is null`
 
 export const listEndpoints = (db: Queryable, { account, mode }: Scope): Promise<WebhookEndpoint[]> =>
@@ -125,16 +133,25 @@ export const deleteEndpoint = (db: Queryable, { account, mode }: Scope, id: stri
     [account, mode, id],
   )
 
-/** Locks endpoints whose health is to be written, in the order of their ids. Returns those that another transaction holds. */
-export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const free = await queryValues<string>(
+export interface LockedEndpoints {
+  /** The URLs of the locked endpoints, which stay so until the transaction ends. */
+  urls: ReadonlyMap<string, string>
+  /** Those that another transaction holds. */
+  busy: ReadonlySet<string>
+}
+
+/** Locks endpoints whose health is to be written, in the order of their ids. */
+export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<LockedEndpoints> {
+  const free = await queryRows<{ id: string; url: string }>(
     db,
-    'select id from webhook_endpoint where id = any($1::uuid[]) order by id for no key update skip locked',
+    'select id, url from webhook_endpoint where id = any($1::uuid[]) order by id for no key update skip locked',
     [ids],
   )
-  const others = ids.filter(id => !free.includes(id))
-  if (others.length === 0) return new Set()
-  return new Set(await queryValues<string>(db, 'select id from webhook_endpoint where id = any($1::uuid[])', [others]))
+  const urls = new Map(free.map(({ id, url }) => [id, url]))
+  const others = ids.filter(id => !urls.has(id))
+  if (others.length === 0) return { urls, busy: new Set() }
+  const held = await queryValues<string>(db, 'select id from webhook_endpoint where id = any($1::uuid[])', [others])
+  return { urls, busy: new Set(held) }
 }
 
 export interface HealthReport {
@@ -226,17 +243,13 @@ export interface WebhookDepth {
 }
 
 /** For metrics: the queue of the active endpoints, its age, and the number of endpoints disabled by failures. */
-/** The count stops here: reading the metrics costs the same however much waits. */
-const MOST_COUNTED = 50_000
-
 export const readWebhookDepth = async (db: Queryable): Promise<WebhookDepth> =>
   (await queryRow<WebhookDepth>(
     db,
-    `select count(*) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
+    // From the active endpoints on: the messages of the others may be millions.
+    `select coalesce(sum(q.waiting), 0)::bigint as queued, coalesce(extract(epoch from now() - min(q.oldest)), 0)::float8 as "oldestSeconds",
        (select count(*) from webhook_endpoint where deleted_at is null and disabled_reason in ('failing', 'gone')) as suspended
-     from (
-       (select endpoint_id, queued_at from webhook_message where state = 'queued' limit $1)
-       union all (select endpoint_id, queued_at from webhook_message where state = 'sending' limit $1)
-     ) m join webhook_endpoint w on w.id = m.endpoint_id where w.disabled_at is null and w.url is not null`,
-    [MOST_COUNTED],
+     from webhook_endpoint w
+     cross join lateral (select count(*) as waiting, min(queued_at) as oldest from (${WAITING}) c) q
+     where w.disabled_at is null and w.url is not null`,
   ))!

@@ -43,6 +43,19 @@ type Rows<Row> = { rows: Row[]; cursor: string | null }
 const rowsOf = async <Row>(client: ConsoleClient, path: string): Promise<Row[]> =>
   ((await client.get(path)).body as Rows<Row>).rows
 
+test('the log of actions names a new webhook without the query of its url, which may be as long as the API allows', async () => {
+  const start = 'https://sistema.example.com/avisos?token='
+  const url = start + 'x'.repeat(2_048 - start.length)
+  const { id } = (await operator.post('/webhooks', draft(url))).body as { id: string }
+  const { rows } = await pool.query("select detail->>'url' as url from audit where action = 'webhook create' and subject = $1", [
+    id,
+  ])
+  expect(rows).toEqual([{ url: 'https://sistema.example.com/avisos' }])
+  const other = await operator.put(`/webhooks/${id}`, { url: `${url}x` })
+  expect(other.body).toMatchObject({ statusCode: 400, message: 'O campo url passa do limite de 2048 caracteres.' })
+  await operator.delete(`/webhooks/${id}`)
+})
+
 test('webhooks: the secret is told once, a test and a replay arrive, and every act is in the log of actions', async () => {
   const receiver = await receiverForTest()
   const deliverer = startTestDeliverer(pool, {}, env)

@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox'
+import { MAX_URL_CHARACTERS } from '../../../domain/access/target-address.js'
 import { count, list, moment, one, orNull, scopeQuery, text } from '../wire.js'
 
+const url = Type.String({ maxLength: MAX_URL_CHARACTERS })
 const version = one(['v1', 'v2'])
 const interests = {
   version,
@@ -38,13 +40,11 @@ export const webhooksQuery = Type.Object(scopeQuery)
 export const newWebhook = Type.Object({
   account: Type.String({ maxLength: 36 }),
   mode: one(['live', 'test']),
-  url: Type.String({ maxLength: 2_000 }),
+  url,
   ...interests,
 })
 /** What is absent stays as it is. */
-export const webhookChanges = Type.Partial(
-  Type.Object({ url: Type.String({ maxLength: 2_000 }), ...interests, active: Type.Boolean() }),
-)
+export const webhookChanges = Type.Partial(Type.Object({ url, ...interests, active: Type.Boolean() }))
 /** The secret is shown once. */
 export const webhookSecret = Type.Object({ id: text, secret: text })
 

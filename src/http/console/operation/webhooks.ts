@@ -10,21 +10,23 @@ import type { AnnouncedFact } from '../../../domain/webhook.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import { recordAudit } from '../../../store/audit.js'
 import { findEndpointScope, type ListedEndpoint, listAllEndpoints, MOST_WAITING } from '../../../store/console/webhooks.js'
-import { type Pool, type Queryable, transaction } from '../../../store/postgres.js'
+import type { Pool } from '../../../store/postgres.js'
 import type { EndpointChanges } from '../../../store/webhook/endpoints.js'
 import {
+  type ActParts,
   type AttemptDetails,
-  createEndpointWithin,
+  act as actOn,
+  createEndpoint,
   type EndpointParts,
   editEndpoint,
   removeEndpoint,
   replayOne,
-  replaySpan,
   rotateEndpoint,
   showAttempts,
   testEndpoint,
 } from '../../../webhooks/endpoints.js'
 import { type WebhookFormat, wireStatuses } from '../../../webhooks/payload.js'
+import { replaySpan, type TakeReplayTurn } from '../../../webhooks/replay.js'
 import { type Place, readChannel, refuseValue } from '../../channel-name.js'
 import { factOfWireStatus } from '../../gw/webhook-wire.js'
 import { everyone, route, scopeOf, senders, visibleAccounts } from '../route.js'
@@ -35,6 +37,7 @@ export interface ConsoleWebhookOptions extends EndpointParts {
   pool: Pool
   clock: Clock
   format: WebhookFormat
+  takeReplayTurn: TakeReplayTurn
 }
 
 type ById = { Params: { id: string } }
@@ -57,12 +60,12 @@ export function addConsoleWebhooks(app: FastifyInstance, options: ConsoleWebhook
     { operator }: FastifyRequest<ById>,
     [scope, id]: [Scope, string],
     action: string,
-    work: (parts: EndpointParts) => Promise<T>,
+    work: (parts: ActParts) => Promise<T>,
     detail: Record<string, unknown> = {},
   ): Promise<T> =>
-    transaction(pool, async db => {
-      const result = await work({ ...options, pool: db })
-      await recordAudit(db, {
+    actOn(options, async parts => {
+      const result = await work(parts)
+      await recordAudit(parts.pool, {
         actor: actorOf(operator),
         action: `webhook ${action}`,
         subject: id,
@@ -130,9 +133,12 @@ export function addConsoleWebhooks(app: FastifyInstance, options: ConsoleWebhook
         return { messages: 1 }
       }
       const span = { since: readIso(since!) ?? refuse('badMoment', 'since'), until: new Date(options.clock()), missedOnly }
-      // A long replay is many transactions: its order is on record before the first of them.
-      await act(request, target, 'replay', async () => {}, { ...span })
-      return { messages: await replaySpan(options, ...target, span) }
+      const replay = async () => {
+        // A long replay is many transactions: its order is on record before the first of them.
+        await act(request, target, 'replay', async () => {}, { ...span })
+        return replaySpan(pool, ...target, span, () => request.answer.closed)
+      }
+      return { messages: await options.takeReplayTurn(target[0], replay) }
     },
   )
 }
@@ -157,17 +163,19 @@ function addEndpoints(app: FastifyInstance, options: ConsoleWebhookOptions): voi
       const { accounts } = await scopeOf(pool, { operator, query: { account: body.account || refuse('accountMissing'), mode } })
       const scope = { account: accounts[0]!, mode }
       const draft = { url, version, channels: readChannels(body.channels), statuses: readStatuses(body.statuses) }
-      const create = async (db: Queryable) => {
-        const made = await createEndpointWithin({ ...options, pool: db }, scope, draft, clock())
-        await recordAudit(db, {
+      const create = async (parts: ActParts) => {
+        const made = await createEndpoint(parts, scope, draft, clock())
+        // Without its query, which often bears the receiver's own secret.
+        const { origin, pathname } = new URL(made.endpoint.url)
+        await recordAudit(parts.pool, {
           actor: actorOf(operator),
           action: 'webhook create',
           subject: made.endpoint.id,
-          detail: { ...scope, url },
+          detail: { ...scope, url: origin + pathname },
         })
         return made
       }
-      const { endpoint, secret } = await transaction(pool, create)
+      const { endpoint, secret } = await actOn(options, create)
       return { id: endpoint.id, secret }
     },
   )
