@@ -1,6 +1,6 @@
 import { rename } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { openDraft } from '../runtime/draft.js'
+import { type Draft, explainWriteFailure, openDraft } from '../runtime/draft.js'
 
 /** The mode of a file that nobody else may read. */
 export const PRIVATE = 0o600
@@ -11,11 +11,14 @@ export async function writeWhole(
   source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   mode = 0o666,
 ): Promise<void> {
-  const draft = await openDraft(file, mode)
+  let draft: Draft | null = null
   try {
+    draft = await openDraft(file, mode)
     await pipeline(source, draft.handle.createWriteStream())
     await rename(draft.path, file)
+  } catch (error) {
+    throw explainWriteFailure(error, file)
   } finally {
-    await draft.remove()
+    await draft?.remove()
   }
 }

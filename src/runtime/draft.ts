@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
+import { OperatorError } from '../domain/errors.js'
 
 export interface Draft {
   path: string
@@ -20,4 +21,13 @@ export async function openDraft(file: string, mode: number): Promise<Draft> {
       await rm(path, { force: true })
     },
   }
+}
+
+/** For an operator who named the file: why it could not be written, with the cure. Any other error stays as it is. */
+export function explainWriteFailure(error: unknown, file: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (syscall === undefined || !['ENOENT', 'EACCES', 'ENOSPC', 'EROFS', 'EISDIR', 'ENOTDIR'].includes(code ?? '')) return error
+  return new OperatorError(`Não foi possível escrever ${file} (${code}). Escolha uma pasta que exista, com espaço e permissão.`, {
+    cause: error,
+  })
 }

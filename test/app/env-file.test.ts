@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { loadEnvFile } from '../../src/app/process/env-file.js'
@@ -33,6 +33,13 @@ test.each([
   expect(() => load(text)).toThrow(OperatorError)
   expect(() => load(text)).toThrow(/TEST_FILES entre aspas/)
   expect(NAMES.map(name => process.env[name])).toEqual([undefined, undefined, undefined])
+})
+
+test('a folder of that name is refused with the cure', () => {
+  const path = join(temporaryFolder(), '.env')
+  mkdirSync(path)
+  expect(() => loadEnvFile(path)).toThrow(OperatorError)
+  expect(() => loadEnvFile(path)).toThrow(`Não foi possível ler ${path} (EISDIR). Deve ser um arquivo`)
 })
 
 test('a file that does not exist is none', () => {

@@ -6,6 +6,7 @@ import { maskAddress } from '../../domain/recipient/mask.js'
 import { addSuppression, listSuppressions, removeSuppression, type SuppressionReason } from '../../store/accounts/suppressions.js'
 import { audit, changeAccount, runForScope } from '../administration.js'
 import { addScopeVerb, channelNames, channelOption, readLimit, type ScopeOptions } from '../options.js'
+import { cutList } from '../output.js'
 
 type ListOptions = ScopeOptions & { channel?: Channel | null; recipient?: string; limit: number }
 
@@ -30,8 +31,8 @@ export function suppressionCommand(): Command {
     .action(async ({ channel = null, recipient: text, limit, ...options }: ListOptions) => {
       const recipient = text === undefined ? null : channel === null ? text.trim() : await requireContact(text, channel)
       await runForScope(options, async ({ pool }, scope) => {
-        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit })
-        const shown = found.map(({ createdAt, channel, reason, ...entry }) => ({
+        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit: limit + 1 })
+        const shown = cutList(found, limit, 'os mais recentes').map(({ createdAt, channel, reason, ...entry }) => ({
           ...{ ...entry, channel: moduleOf(channel).wire, reason: options.json ? reason : reasons[reason] },
           ...{ mode: scope.mode, since: createdAt },
         }))
