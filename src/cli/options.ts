@@ -59,7 +59,9 @@ export const readLimit = (text: string): number =>
 export function refuseBeside(option: string, others: Readonly<Record<string, unknown>>): void {
   const given = Object.keys(others).filter(name => others[name] !== undefined)
   if (given.length > 0)
-    throw new OperatorError(`${given.join(' e ')} não tem efeito com ${option}. Retire um ou outro e repita o comando.`)
+    throw new OperatorError(
+      `${given.join(' e ')} não ${given.length > 1 ? 'têm' : 'tem'} efeito com ${option}. Retire um ou outro e repita o comando.`,
+    )
 }
 
 /** The members that the command line gives a value to; a command that changes nothing is a mistake. */

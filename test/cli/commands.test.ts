@@ -92,11 +92,11 @@ test.each([
 const ONE = '018f0000-0000-7000-8000-000000000001'
 
 test.each([
-  [['legal-hold', '--list', ONE, '--release'], 'o idEmail e --release não tem efeito com --list.'],
+  [['legal-hold', '--list', ONE, '--release'], 'o idEmail e --release não têm efeito com --list.'],
   [['legal-hold', '--list', '--reason', 'x'], '--reason não tem efeito com --list.'],
   [['legal-hold', ONE, '--reason', 'x', '--limit', '3'], '--limit só tem efeito com --list.'],
   [['hold', '--list', '--channel', 'sms'], '--channel não tem efeito com --list.'],
-  [['hold', '--list', '--all', '--reason', 'x'], '--all e --reason não tem efeito com --list.'],
+  [['hold', '--list', '--all', '--reason', 'x'], '--all e --reason não têm efeito com --list.'],
   [['account', 'sequence', '--account', 'acme', '--clear', 'email:0:sempre'], '--clear não tem efeito com etapas.'],
   [['account', 'sequence', '--account', 'acme', 'email:0:sempre:xx'], '"email:0:sempre:xx" não é uma etapa.'],
 ])('%j has an option without an effect: it is refused, by name', async (wrong, told) => {

@@ -67,7 +67,7 @@ describe('carteiro webhook', () => {
     [['replay', ONE, '--message', ONE, '--failed'], '--failed não tem efeito com --message.'],
     [
       ['replay', ONE, '--message', ONE, '--until', '18/07/2026 01:01:32', '--failed'],
-      '--until e --failed não tem efeito com --message.',
+      '--until e --failed não têm efeito com --message.',
     ],
     [
       ['replay', ONE, '--since', '18/07/2026 01:01:32', '--until', '17/07/2026 01:01:32'],
