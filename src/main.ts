@@ -1,9 +1,12 @@
 import { runProgram } from './cli/program.js'
 
-// A reader that goes away (carteiro queue list | head) is no error, and the command still closes what it has opened.
+// A reader that goes away (carteiro queue list | head) is no error; a full disk is one. The command still closes what it has opened.
 for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+  stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') return
+    if (stream === process.stdout && process.exitCode !== 1)
+      process.stderr.write(`A saída não pôde ser escrita (${code}). Confira o espaço onde ela é gravada e repita o comando.\n`)
+    process.exitCode = 1
   })
 }
 

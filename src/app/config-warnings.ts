@@ -21,7 +21,20 @@ export function findWarnings(env: NodeJS.ProcessEnv, known: ReadonlySet<string>,
   // Documents would be signed with a certificate that is not the one that was meant.
   if (config.signature.kind !== 'pkcs12') idle(['SIGNATURE_P12_PASSWORD', 'SIGNATURE_P12_PASSWORD_FILE'], 'SIGNATURE_P12_FILE')
   if (config.signature.kind !== 'pkcs11') idle(['SIGNATURE_ISSUERS_FILE'], 'SIGNATURE_PKCS11')
-  for (const { carriers, warnings: own = [] } of Object.values(config.channels)) if (carriers.length > 0) warnings.push(...own)
+  if (config.tracing === null) idle(['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_TRACES_SAMPLER_ARG'], 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  if (!config.simulator) idle(['SIMULATOR_URL'], 'SIMULATOR=on')
+  if (config.simulatorUrl === null) idle(['SIMULATOR_KEY'], 'SIMULATOR_URL')
+  else if (config.simulator && config.simulatorKey === null)
+    warnings.push('SIMULATOR_KEY não foi definida: o simulador de SIMULATOR_URL não atende sem a chave que mostrou ao iniciar.')
+  // Attachments arrive as base64, which is a third longer.
+  if (config.maxBodyBytes < (config.attachments.maxTotalBytes * 4) / 3)
+    warnings.push(
+      'MAX_BODY_MIB não comporta os anexos que MAX_ATTACHMENTS_MIB permite: em base64 crescem um terço, e o envio é recusado inteiro. Deixe MAX_BODY_MIB em 4/3 de MAX_ATTACHMENTS_MIB ou mais.',
+    )
+  for (const { carriers, warnings: own = [], idle: unused = [] } of Object.values(config.channels)) {
+    if (carriers.length > 0) warnings.push(...own)
+    for (const { names, without } of unused) idle(names, without)
+  }
   for (const name of Object.keys(env).filter(name => !known.has(name))) {
     const meant = findNearest(name, known)
     if (meant !== null) warnings.push(`${name} não é uma configuração e foi ignorada. Você quis dizer ${meant}?`)

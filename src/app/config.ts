@@ -240,7 +240,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 const readServers = (text: string): string | null => (readDatabaseUrl(text) === null ? null : text.replace(/\/+$/, ''))
 
 /** A URL to which paths are appended, so that it may have no query and no fragment. */
-function readBase(text: string): string | null {
+export function readBase(text: string): string | null {
   if (!URL.canParse(text) || /[?#]/.test(text)) return null
   const { protocol, username, password, origin, pathname } = new URL(text)
   if (!['http:', 'https:'].includes(protocol) || username !== '' || password !== '') return null

@@ -44,6 +44,7 @@ const LATE_SECONDS = 300
 
 /** Everything that an installation needs to send, each with what to do where it fails. Sends nothing. */
 export async function* examine(parts: Parts): AsyncGenerator<Finding> {
+  yield* settings(parts.config)
   yield* database(parts)
   yield await disk(parts.config)
   yield await files(parts)
@@ -56,6 +57,14 @@ export async function* examine(parts: Parts): AsyncGenerator<Finding> {
 const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found, advice: null })
 const warn = (name: string, found: string, advice: string): Finding => ({ name, state: 'warn', found, advice })
 const bad = (name: string, found: string, advice: string): Finding => ({ name, state: 'bad', found, advice })
+
+/** The warnings of a start. */
+const settings = ({ warnings }: Config): Finding[] =>
+  warnings.length === 0
+    ? [ok('Configurações', 'nenhum aviso')]
+    : warnings.map(warning =>
+        warn('Configurações', warning, 'Corrija a configuração e reinicie o serviço: docs/configuracoes.md.'),
+      )
 
 async function* database({ config, pool }: Parts): AsyncGenerator<Finding> {
   const version = await readServerVersion(pool)

@@ -5,6 +5,8 @@ export interface ChannelConfig {
   readonly carriers: readonly URL[]
   /** Told at the start where there is a carrier: settings left at a default that suits a trial only. */
   readonly warnings?: readonly string[]
+  /** Settings that have no effect, because another one is not set. Told at the start where one of them is set. */
+  readonly idle?: readonly { readonly names: readonly string[]; readonly without: string }[]
   /** How long the channel keeps things of its own. */
   readonly retention?: readonly KeptFor[]
 }

@@ -68,6 +68,15 @@ export function readMoment(text: string): Date {
 export const readLimit = (text: string): number =>
   required(/^\d{1,6}$/.test(text) && Number(text) > 0 ? Number(text) : null, '--limit deve ser um número inteiro a partir de 1.')
 
+/** Options that another one leaves without an effect: whoever gives them counts on one. */
+export function refuseBeside(option: string, others: Readonly<Record<string, unknown>>): void {
+  const given = Object.keys(others).filter(name => others[name] !== undefined)
+  if (given.length > 0)
+    throw new OperatorError(
+      `${given.join(' e ')} não ${given.length > 1 ? 'têm' : 'tem'} efeito com ${option}. Retire um ou outro e repita o comando.`,
+    )
+}
+
 /** The members that the command line gives a value to; a command that changes nothing is a mistake. */
 export function requireChanges<T extends object>(members: T, names: string): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   const given = Object.entries(members).filter(([, value]) => value !== undefined)

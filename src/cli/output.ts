@@ -50,7 +50,8 @@ export function printList(rows: Fields[], whenEmpty: string, { json }: OutputOpt
 function tableText(rows: readonly Fields[]): string {
   const names = Object.keys(rows[0]!)
   const cells = [names.map(headOf), ...rows.map(row => names.map(name => plain(row[name]!)))]
-  const widths = names.map((_, column) => Math.max(...cells.map(row => row[column]!.length)))
+  // Not Math.max of them all at once: a call does not take as many arguments as a list may have rows.
+  const widths = names.map((_, column) => cells.reduce((widest, row) => Math.max(widest, row[column]!.length), 0))
   const lines = cells.map(row => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
   return lines.map(line => line.trimEnd()).join('\n')
 }
@@ -69,5 +70,14 @@ function plain(value: Fields[string]): string {
   if (typeof value === 'boolean') return value ? 'sim' : 'não'
   if (value instanceof Date) return brazilianDate(value)
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(plain).join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return oneLine(typeof value === 'object' ? JSON.stringify(value) : String(value))
+}
+
+/** A text of somebody else, as a part of a line: a control character in it could forge a row, or command the terminal. */
+export const oneLine = (text: string): string => text.replaceAll(/\p{Cc}/gu, ' ')
+
+/** The rows of a list that was asked for one more than its limit. A list that is cut says so: somebody may take it for all of them. */
+export function cutList<T>(found: readonly T[], limit: number, kept: string): T[] {
+  if (found.length > limit) process.stderr.write(`A lista para em ${limit}, ${kept}. Para ver mais, use --limit.\n`)
+  return found.slice(0, limit)
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { Carteiro, CarteiroError, NoAnswerError } from '../../client/client.js'
-import { readConfig } from '../app/config.js'
+import { readBase, readConfig } from '../app/config.js'
 import { OperatorError } from '../domain/errors.js'
 import type { OutputOptions } from './output.js'
 
@@ -19,10 +19,43 @@ export function gatewayOf(options: RemoteOptions): { url: string; token: string 
   const { client } = readConfig(process.env)
   const token = options.token ?? client.token
   if (token === null) throw new OperatorError('Informe o token da conta com --token ou CARTEIRO_TOKEN.')
-  const url = (options.url ?? client.url).replace(/\/+$/, '')
-  if (!URL.canParse(url)) throw new OperatorError(`--url: "${url}" não é um endereço como https://notifica.example.com.`)
+  const url = options.url === undefined ? client.url : readBase(options.url.trim())
+  if (url === null)
+    throw new OperatorError(
+      `--url: "${options.url}" não é um endereço como https://notifica.example.com, com http:// ou https:// e sem usuário, ? ou #.`,
+    )
   return { url, token }
 }
+
+/** An answer of the gateway, or of a proxy that answers for one that is away. */
+interface Reply {
+  ok: boolean
+  status: number
+  /** null: it is no JSON. */
+  answer: { data?: unknown; message?: string } | null
+}
+
+export async function readReply(response: Response): Promise<Reply> {
+  const { ok, status } = response
+  return { ok, status, answer: readObject(await response.text()) }
+}
+
+function readObject(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Whether the same question may get a better answer later. */
+export const isTemporary = ({ ok, status }: Reply): boolean => ok || status >= 500 || status === 429
+
+export const describeFailure = ({ status, answer }: Reply, url: string): string =>
+  answer?.message === undefined
+    ? `${url} respondeu ${status}, e não como a API. Confira --url (ou CARTEIRO_URL) e se o gateway está no ar.`
+    : `A API recusou (${status}): ${answer.message}`
 
 /** Calls the gateway. A refusal, or no answer, becomes an error of one sentence. */
 export async function withGateway<T>(options: RemoteOptions, work: (carteiro: Carteiro) => Promise<T>): Promise<T> {
@@ -38,6 +71,9 @@ export async function withGateway<T>(options: RemoteOptions, work: (carteiro: Ca
     // What fetch throws where nobody answers.
     if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError'))
       throw new OperatorError(`O gateway não respondeu em ${gateway.url}. Confira --url (ou CARTEIRO_URL) e se ele está no ar.`)
+    // Another site answers there.
+    if (error instanceof SyntaxError)
+      throw new OperatorError(`${gateway.url} não respondeu como a API. Confira --url (ou CARTEIRO_URL).`)
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { rename } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { type Draft, openDraft } from '../runtime/draft.js'
+import { type Draft, explainWriteFailure, openDraft } from '../runtime/draft.js'
 
 /** The mode of a file that nobody else may read. */
 export const PRIVATE = 0o600
@@ -8,6 +8,7 @@ export const PRIVATE = 0o600
 type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /** Writes a file under another name until it is whole: half a file must not be taken for one. */
+<<<<<<< HEAD
 export const writeWhole = (file: string, source: Source, mode = 0o666): Promise<void> =>
   write(file, source, mode, draft => rename(draft.path, file))
 
@@ -17,10 +18,21 @@ export const writeNew = (file: string, source: Source, mode: number): Promise<vo
 
 async function write(file: string, source: Source, mode: number, place: (draft: Draft) => Promise<void>): Promise<void> {
   const draft = await openDraft(file, mode)
+=======
+export async function writeWhole(
+  file: string,
+  source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  mode = 0o666,
+): Promise<void> {
+  let draft: Draft | null = null
+>>>>>>> cli2
   try {
+    draft = await openDraft(file, mode)
     await pipeline(source, draft.handle.createWriteStream())
-    await place(draft)
+    await rename(draft.path, file)
+  } catch (error) {
+    throw explainWriteFailure(error, file)
   } finally {
-    await draft.remove()
+    await draft?.remove()
   }
 }

@@ -1,10 +1,12 @@
 import { moduleOf } from '../channels/registry.js'
+import { atMost } from '../channels/request-part.js'
 import type { Channel } from '../domain/channel.js'
 import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { LINK_PLACEHOLDER, linkStandsAlone } from '../domain/recipient/link.js'
 import type { Scope } from '../domain/scope.js'
-import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/send/template.js'
+import { MAX_TEMPLATE_CHARACTERS, type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/send/template.js'
+import { isBlank } from '../domain/text/text.js'
 import { lockAccount } from '../store/accounts/accounts.js'
 import {
   addTemplateVersion,
@@ -17,6 +19,8 @@ import {
   updateTemplate,
 } from '../store/accounts/templates.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+
+const MAX_NAME_CHARACTERS = 255
 
 /** Liquid's {{- and -}} remove the blanks beside them, so that these do not separate the link from other text. */
 const LINK_BESIDE_TRIM = /-[}%]\}\s+\{SHORT_LINK\}|\{SHORT_LINK\}\s+\{[{%]-/
@@ -42,6 +46,8 @@ export interface TemplateEdit extends TemplateChanges {
 
 export interface TemplateParts {
   pool: Pool
+  /** The caller's names of the members of a draft, for refusals. */
+  fields: Readonly<Record<'name' | 'content' | 'externalId', string>>
   /** Finds what a content uses, or its fault. It may take seconds. */
   check(
     scope: Scope,
@@ -53,6 +59,7 @@ export interface TemplateParts {
 }
 
 export async function createTemplate(parts: TemplateParts, scope: Scope, draft: TemplateDraft, nowMs: number): Promise<Template> {
+  requireMembers(parts, draft)
   const id = newId(nowMs)
   const variables = await requireVariables(parts, scope, draft.content, draft.variables)
   const { account, mode } = scope
@@ -67,6 +74,7 @@ export async function createTemplate(parts: TemplateParts, scope: Scope, draft: 
 
 export async function editTemplate(parts: TemplateParts, scope: Scope, id: string, edit: TemplateEdit): Promise<Template> {
   const { pool } = parts
+  requireMembers(parts, edit)
   // A faulty content is refused first, whatever the template.
   const checked = edit.content === undefined ? null : await requireVariables(parts, scope, edit.content, edit.variables ?? null)
   const kept = edit.content === undefined && edit.variables !== undefined ? await findOwn(pool, scope, id) : null
@@ -92,6 +100,17 @@ export async function editTemplate(parts: TemplateParts, scope: Scope, id: strin
     }
     return written(parts, db, scope, id)
   })
+}
+
+function requireMembers({ fields }: TemplateParts, { name, content, externalId, variables }: Partial<TemplateDraft>): void {
+  if (name !== undefined && isBlank(name)) refuse('required', fields.name)
+  if (content !== undefined && isBlank(content)) refuse('required', fields.content)
+  atMost(name, MAX_NAME_CHARACTERS, fields.name)
+  atMost(content, MAX_TEMPLATE_CHARACTERS, fields.content)
+  atMost(externalId, MAX_NAME_CHARACTERS, fields.externalId)
+  const names = (variables ?? []).map(variable => variable.name)
+  const repeated = names.find((declared, index) => names.indexOf(declared) !== index)
+  if (repeated !== undefined) refuse('repeatedVariable', repeated)
 }
 
 async function written({ onWritten }: TemplateParts, db: Queryable, scope: Scope, id: string): Promise<Template> {

@@ -16,6 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
+const KEY = 'ab'.repeat(32)
 const RELAY = 'smtp://usuario:senha@smtp.example.com'
 const SITE = {
   PUBLIC_URL: 'https://notifica.example.com',
@@ -61,6 +62,31 @@ describe('a start warns of', () => {
     expect(named({ EMAIL_URL: RELAY })).toEqual(['PUBLIC_URL', 'EMAIL_FROM', 'BOUNCE_DOMAIN'])
     expect(named({ SMS_URL: 'smpp://a:b@smsc.example.com?from=1' })).toEqual(['PUBLIC_URL'])
     expect(readConfig({ EMAIL_URL: RELAY }).warnings[0]).toContain('http://127.0.0.1:8080')
+  })
+
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ SIMULATOR: 'off', SIMULATOR_URL: 'http://127.0.0.1:8025', SIMULATOR_KEY: KEY }, 'SIMULATOR_URL SIMULATOR=on'],
+    [{ SIMULATOR_KEY: KEY }, 'SIMULATOR_KEY SIMULATOR_URL'],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'a=b' }, 'OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_ENDPOINT'],
+    [{ DKIM_SELECTOR: 's1' }, 'DKIM_SELECTOR DKIM_DOMAIN'],
+    [{ DKIM_KEY_FILE: 'dkim.pem' }, 'DKIM_KEY_FILE DKIM_DOMAIN'],
+    [{ LETTER_KEY_FILE: 'chave' }, 'LETTER_KEY_FILE LETTER_URL'],
+    [{ WHATSAPP_APP_SECRET: KEY }, 'WHATSAPP_APP_SECRET WHATSAPP_URL'],
+    [{ WHATSAPP_VERIFY_TOKEN: KEY }, 'WHATSAPP_VERIFY_TOKEN WHATSAPP_URL'],
+  ])('settings without an effect: %j', (env, pair) => {
+    const [name, without] = pair.split(' ')
+    expect(readConfig(env).warnings).toEqual([`${name} não tem efeito sem ${without}.`])
+  })
+
+  test('a simulator elsewhere without its key', () => {
+    expect(named({ SIMULATOR: 'on', SIMULATOR_URL: 'http://127.0.0.1:8025' })).toEqual(['SIMULATOR_KEY'])
+    expect(named({ SIMULATOR: 'on', SIMULATOR_URL: 'http://127.0.0.1:8025', SIMULATOR_KEY: KEY })).toEqual([])
+  })
+
+  test('attachments that no request has room for', () => {
+    expect(named({ MAX_ATTACHMENTS_MIB: '28' })).toEqual(['MAX_BODY_MIB'])
+    expect(named({ MAX_ATTACHMENTS_MIB: '27' })).toEqual([])
+    expect(named({ MAX_BODY_MIB: '33' })).toEqual(['MAX_BODY_MIB'])
   })
 
   test.each([

@@ -1,10 +1,10 @@
-import { syncBuiltinESMExports } from 'node:module'
-import os from 'node:os'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCommand } from '../support/gateway/command.js'
+import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { type Gateway, startGateway } from '../support/gateway/gateway.js'
 import { send, validSend } from '../support/gateway/requests.js'
+import { syncBuiltinESMExports } from 'node:module'
 
 let database: TestDatabase
 let gateway: Gateway
@@ -131,4 +131,52 @@ test.each([
 ])('%j is refused, and the reason is told', async wrong => {
   const { status, stderr } = await runCommand(wrong)
   expect([status, stderr]).toEqual([1, expect.stringMatching(/\S/)])
+})
+
+const ONE = '018f0000-0000-7000-8000-000000000001'
+
+test.each([
+  [['legal-hold', '--list', ONE, '--release'], 'o idEmail e --release não têm efeito com --list.'],
+  [['legal-hold', '--list', '--reason', 'x'], '--reason não tem efeito com --list.'],
+  [['legal-hold', ONE, '--reason', 'x', '--limit', '3'], '--limit só tem efeito com --list.'],
+  [['hold', '--list', '--channel', 'sms'], '--channel não tem efeito com --list.'],
+  [['hold', '--list', '--all', '--reason', 'x'], '--all e --reason não têm efeito com --list.'],
+  [['account', 'sequence', '--account', 'acme', '--clear', 'email:0:sempre'], '--clear não tem efeito com etapas.'],
+  [['account', 'sequence', '--account', 'acme', 'email:0:sempre:xx'], '"email:0:sempre:xx" não é uma etapa.'],
+])('%j has an option without an effect: it is refused, by name', async (wrong, told) => {
+  const { status, stderr } = await runCommand(wrong, database.url)
+  expect([status, stderr]).toEqual([1, expect.stringContaining(told)])
+})
+
+const anyNotification = async (): Promise<string> => (await database.pool.query('select id from notification limit 1')).rows[0].id
+
+test('the reason of a release is in the log of actions', async () => {
+  const id = await anyNotification()
+  await succeed('legal-hold', id, '--reason', 'processo 9')
+  await succeed('legal-hold', id, '--release', '--reason', 'processo 9 arquivado')
+  const { rows } = await database.pool.query('select action, detail from audit where subject = $1 order by id', [id])
+  expect(rows).toEqual([
+    { action: 'legal-hold', detail: { reason: 'processo 9' } },
+    { action: 'legal-hold release', detail: { reason: 'processo 9 arquivado' } },
+  ])
+})
+
+test('a folder in place of a picture is refused with the cure', async () => {
+  const { status, stderr } = await runCommand(['account', 'logo', '--account', 'acme', tmpdir()], database.url)
+  expect([status, stderr]).toEqual([1, `Não foi possível ler o arquivo ${tmpdir()}. Confira o nome e a permissão.\n`])
+})
+
+test('a file in a folder that does not exist is refused with the cure, by every command that writes one', async () => {
+  const out = '/nenhuma/pasta/arquivo'
+  for (const command of [
+    ['evidence', await anyNotification(), '--out', out],
+    ['person', 'export', '--to', 'maria@example.com', '--out', out],
+  ]) {
+    const { status, stderr } = await runCommand(command, database.url)
+    expect([command, status, stderr]).toEqual([
+      command,
+      1,
+      `Não foi possível escrever ${out} (ENOENT). Escolha uma pasta que exista, com espaço e permissão.\n`,
+    ])
+  }
 })

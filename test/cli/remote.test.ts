@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { buildProgram } from '../../src/cli/program.js'
 import { dataFolder } from '../support/database/data-folder.js'
 import { runCommand } from '../support/gateway/command.js'
@@ -66,6 +68,9 @@ test.each<[string[], RegExp]>([
   [['send', ...message, '--set', 'to.x=1'], /^--set: "to" já tem outro valor no pedido/],
   [['send', 'não-há.json'], /^Não foi possível ler não-há\.json/],
   [['send', 'package.json', '--url', 'x'], /não é um endereço/],
+  [['send', ...message, '--url', 'localhost:8080'], /^--url: "localhost:8080" não é um endereço .*http:\/\//],
+  [['listen', '--forward-to', 'http://127.0.0.1:9/', '--url', 'localhost:8080'], /^--url: "localhost:8080" não é um endereço/],
+  [['send', ...message, '--url', 'https://x.example.com/?a=1'], /^--url: .*sem usuário, \? ou #/],
   [['status', 'x'], /idEmail/],
   [['status', '01900000-0000-7000-8000-000000000000'], /^O gateway recusou \(404\)/],
   [['list', '--url', 'http://127.0.0.1:9'], /^O gateway não respondeu em http:\/\/127\.0\.0\.1:9/],
@@ -98,6 +103,28 @@ test('status --watch shows events as they happen, until it is interrupted', asyn
     .split('\n')
     .map(line => JSON.parse(line).seq)
   expect([status, seqs]).toEqual([0, [...seqs.keys()].map(place => seqs[0] + place)])
+})
+
+test('a request with attachments that are no list is refused before a file is added to them', async () => {
+  const file = join(dataFolder(), 'pedido.json')
+  writeFileSync(file, JSON.stringify({ attachments: 5 }))
+  const { status, stderr } = await run('send', file, '--attach', file)
+  expect([status, stderr]).toEqual([1, 'O campo attachments do pedido não é uma lista. Corrija-o, ou retire --attach.\n'])
+})
+
+test('another site at the address is named, without a stack', async () => {
+  const site = createServer((_, response) => response.end('<h1>site</h1>'))
+  await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void site.close())
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+  const { status, stderr } = await run('list', '--url', url)
+  expect([status, stderr]).toEqual([1, `${url} não respondeu como a API. Confira --url (ou CARTEIRO_URL).\n`])
+})
+
+test('doctor tells the warnings of a start', async () => {
+  const { stdout } = await runCommand(['doctor'], database.url, { ...env, SIMULATOR_KEY: 'ab'.repeat(32) })
+  expect(stdout).toMatch(/^atenção Configurações: SIMULATOR_KEY não tem efeito sem SIMULATOR_URL\.\n {8}→ Corrija/m)
+  expect((await run('doctor')).stdout).toMatch(/^certo {3}Configurações: nenhum aviso$/m)
 })
 
 test('doctor says what holds, what does not, and what to do', async () => {

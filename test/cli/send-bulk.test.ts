@@ -1,7 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { drawBar, plainProgress, type ShownBatch, span } from '../../src/cli/progress.js'
 import { setPrice } from '../../src/store/accounts/costs.js'
 import { bulkWorkForTest } from '../support/gateway/bulk.js'
@@ -135,6 +137,115 @@ describe('carteiro send-bulk', () => {
   ])('%j is a mistake that it explains', async (args, reason) => {
     const [file, ...rest] = args.map(arg => (arg.endsWith('.csv') ? join(folder, arg) : arg))
     expect(await sendBulk(file!, ...rest)).toMatchObject({ status: 1, stderr: expect.stringContaining(reason) })
+  })
+})
+
+describe('carteiro send-bulk, with an API that', () => {
+  const batch = (situacao: string, members: object = {}) => ({
+    ...{ id: 'b1', situacao, motivo: null, total: 2, conferidas: 0, boas: 0, rejeitadas: 0, aceitas: 0, falhas: 0, erros: [] },
+    ...{ porMinuto: null, segundosRestantes: null, ...members },
+  })
+  const data = (response: ServerResponse, value: object): unknown => response.end(JSON.stringify({ data: value }))
+
+  /** Answers each request, such as "POST /gw/bulk", as the test says, and keeps their names. */
+  async function scripted(answer: (asked: string, response: ServerResponse, times: number) => unknown) {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        const name = `${request.method} ${request.url!.split('?')[0]}`
+        asked.push(name)
+        answer(name, response, asked.filter(other => other === name).length)
+      })
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const file = await fileOf('roteiro.csv', people(2, 'r'))
+    return { asked, run: (...args: string[]) => sendBulk(file, '--url', url, ...args) }
+  }
+
+  test.each([
+    [[], 0, 'Interrompido antes do envio; o mesmo comando continua.\n'],
+    [[], 2, 'Interrompido antes do envio; o mesmo comando continua.\n'],
+    [['--dry-run'], 1, 'Interrompido antes do fim da conferência; o mesmo comando continua.\n'],
+  ])('still checks, Ctrl-C fails and says that nothing went: %j, %i good lines so far', async (args, boas, told) => {
+    const { asked, run } = await scripted((name, response) => {
+      if (name.startsWith('GET')) process.emit('SIGINT')
+      data(response, batch('checking', { boas }))
+    })
+    const { status, stderr } = await run('--json', ...args)
+    expect([status, stderr]).toEqual([1, told])
+    expect(asked).not.toContain('POST /gw/bulk/b1/start')
+  })
+
+  test('has checked, Ctrl-C before the start fails too, and with --dry-run a checked batch is no failure', async () => {
+    const { run } = await scripted((name, response) => {
+      if (name === 'POST /gw/bulk') process.emit('SIGINT')
+      data(response, batch('checked', { boas: 2 }))
+    })
+    expect(await run('--json')).toMatchObject({ status: 1, stderr: expect.stringContaining('Interrompido antes do envio') })
+    expect(await run('--json', '--dry-run')).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('sends since an earlier run, Ctrl-C during the upload pauses the batch', async () => {
+    let state = 'sending'
+    const { asked, run } = await scripted((name, response) => {
+      if (name === 'POST /gw/bulk') process.emit('SIGINT')
+      if (name.endsWith('/pause')) state = 'paused'
+      data(response, batch(state, { boas: 2 }))
+    })
+    expect(await run('--json')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^Pausado\. O mesmo comando continua/) })
+    expect(asked).toContain('POST /gw/bulk/b1/pause')
+  })
+
+  test('is behind a proxy that answers in HTML for a moment, the command asks again', async () => {
+    const { run } = await scripted((name, response, times) => {
+      if (name === 'GET /gw/bulk/b1' && times === 1) return response.writeHead(502).end('<h1>Bad Gateway</h1>')
+      return data(response, batch('done', { boas: 2, aceitas: 2 }))
+    })
+    expect(await run('--json')).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test.each([
+    [502, '/gw/bulk'],
+    [404, '/gw/bulk'],
+    [404, '/gw/bulk/b1'],
+  ])('answers %i in HTML to %s, the command says so without a stack', async (status, path) => {
+    const { run } = await scripted((name, response) =>
+      name.endsWith(` ${path}`)
+        ? response.writeHead(status).end('<h1>no</h1>')
+        : data(response, batch('done', { boas: 2, aceitas: 2 })),
+    )
+    const told = new RegExp(`^http://127\\.0\\.0\\.1:\\d+ respondeu ${status}, e não como a API\\. Confira --url .*\\n$`)
+    expect(await run('--json')).toMatchObject({ status: 1, stderr: expect.stringMatching(told) })
+  })
+
+  test('breaks off a download, the command says where the file still is, and half of it does not stay', async () => {
+    const { run } = await scripted((name, response) => {
+      if (!name.endsWith('/rejects')) return data(response, batch('done', { boas: 2, aceitas: 2 }))
+      response.writeHead(200, { 'content-length': '1000' }).write('linha')
+      return setTimeout(() => response.destroy(), 50)
+    })
+    const { status, stderr } = await run('--json', '--rejects', join(folder, 'metade.csv'))
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^A API não deu .*a conexão caiu.*baixe o arquivo depois.*\n$/)])
+    expect((await readdir(folder)).filter(name => name.startsWith('metade'))).toEqual([])
+  })
+
+  test('gives rejects and results, their files are for the owner alone', async () => {
+    const { run } = await scripted((name, response) =>
+      name.endsWith('/rejects') || name.endsWith('/result')
+        ? response.end('Ana;ana@example.com\n')
+        : data(response, batch('done', { boas: 2, aceitas: 2 })),
+    )
+    const files = ['r1.csv', 'r2.csv'].map(name => join(folder, name))
+    expect(await run('--json', '--rejects', files[0]!, '--result', files[1]!)).toMatchObject({ status: 0 })
+    for (const file of files) {
+      expect(await readFile(file, 'utf8')).toBe('Ana;ana@example.com\n')
+      expect((await stat(file)).mode & 0o777).toBe(0o600)
+    }
   })
 })
 

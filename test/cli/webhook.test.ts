@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
@@ -12,6 +14,8 @@ import { happen } from '../support/gateway/webhooks.js'
 import { ROOT } from '../support/sources.js'
 
 const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme' } })
+
+const ONE = '018f0000-0000-7000-8000-000000000001'
 
 /** One verb; its JSON, or why it failed. */
 async function webhook(verb: string, ...args: string[]): Promise<Record<string, unknown>> {
@@ -58,8 +62,18 @@ describe('carteiro webhook', () => {
       ['create', '--url', 'https://example.com/', '--channels', 'voice'],
       'Use nomes desta lista: email, sms, whatsapp, voz, carta',
     ],
-    [['show', '018f0000-0000-7000-8000-000000000001'], 'Webhook não encontrado'],
-    [['replay', '018f0000-0000-7000-8000-000000000001'], 'Informe --message ou --since.'],
+    [['show', ONE], 'Webhook não encontrado'],
+    [['replay', ONE], 'Informe --message ou --since.'],
+    [['replay', ONE, '--message', ONE, '--failed'], '--failed não tem efeito com --message.'],
+    [
+      ['replay', ONE, '--message', ONE, '--until', '18/07/2026 01:01:32', '--failed'],
+      '--until e --failed não têm efeito com --message.',
+    ],
+    [
+      ['replay', ONE, '--since', '18/07/2026 01:01:32', '--until', '17/07/2026 01:01:32'],
+      '--since deve ser antes de --until (sem ele, antes de agora).',
+    ],
+    [['replay', ONE, '--since', '01/01/2999 00:00:00'], '--since deve ser antes de --until (sem ele, antes de agora).'],
   ])('%j fails and says why', async (args, reason) => {
     const [verb, ...rest] = args as [string, ...string[]]
     const failed = await webhook(verb, ...rest)
@@ -147,6 +161,16 @@ describe('carteiro listen', () => {
         .slice(1)
         .map(line => line.status),
     ).toEqual([204, 204, 204])
+  })
+
+  test('a page that is no API ends it at once', async () => {
+    const site = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'))
+    await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void site.close())
+    const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+    const listening = listen('--forward-to', 'http://127.0.0.1:9/', '--url', url)
+    expect((await once(listening.process, 'exit'))[0]).toBe(1)
+    expect(listening.errors()).toContain(`${url} respondeu 404, e não como a API. Confira --url`)
   })
 
   test('a wrong token ends it at once', async () => {

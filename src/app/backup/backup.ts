@@ -7,7 +7,7 @@ import type { Keys } from '../../domain/access/keys.js'
 import { FileDamaged, OperatorError } from '../../domain/errors.js'
 import { MIB } from '../../domain/units.js'
 import { readTreeHead } from '../../evidence/tree-head.js'
-import { type Draft, openDraft } from '../../runtime/draft.js'
+import { type Draft, explainWriteFailure, openDraft } from '../../runtime/draft.js'
 import { syncFolder } from '../../runtime/folder.js'
 import { sealStream } from '../../runtime/sealed-stream.js'
 import { copyOut } from '../../store/backup/copy-stream.js'
@@ -77,7 +77,7 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
     await syncFolder(dirname(file))
     return report
   } catch (error) {
-    throw explainFile(error, file)
+    throw explainWriteFailure(error, file)
   } finally {
     await client.end().catch(() => {})
     await draft?.remove()
@@ -158,12 +158,4 @@ async function* fileFrames(
   }
   if (isWhole) report.files++
   yield writeFrame({ kind: 'end', value: { rows: 0, sha256: isWhole ? hash.digest('hex') : '' } })
-}
-
-function explainFile(error: unknown, file: string): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException
-  if (syscall === undefined || !['ENOENT', 'EACCES', 'ENOSPC', 'EROFS', 'EISDIR', 'ENOTDIR'].includes(code ?? '')) return error
-  return new OperatorError(`Não foi possível escrever ${file} (${code}). Escolha uma pasta que exista, com espaço e permissão.`, {
-    cause: error,
-  })
 }

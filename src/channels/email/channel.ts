@@ -133,6 +133,7 @@ function readEnvironment({ carriers, setting, whole, dataFolder }: Environment):
         ? [`BOUNCE_DOMAIN não foi definido: devoluções e avisos de entrega irão para ${TRIAL_BOUNCE_DOMAIN} e se perderão.`]
         : []),
     ],
+    idle: dkimDomain === null ? [{ names: ['DKIM_SELECTOR', 'DKIM_KEY_FILE'], without: 'DKIM_DOMAIN' }] : [],
     inbound: {
       host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
         /^[\w.:-]+$/.test(text) ? text : null,

@@ -118,8 +118,10 @@ export const letter: ChannelModule<LetterConfig> = {
 }
 
 function readEnvironment({ carriers, setting }: Environment): LetterConfig {
+  const urls = carriers('LETTER_URL', providers)
   return {
-    carriers: carriers('LETTER_URL', providers),
+    carriers: urls,
+    idle: urls.length === 0 ? [{ names: ['LETTER_KEY_FILE'], without: 'LETTER_URL' }] : [],
     keyFile: setting<string | null>('LETTER_KEY_FILE', null, 'um arquivo', text => resolve(text)),
     tracking: setting<URL | null>('CORREIOS_URL', null, 'uma URL https:// com usuário, código de acesso e ?cartao=', text =>
       URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol) ? new URL(text) : null,

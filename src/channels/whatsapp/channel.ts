@@ -93,8 +93,10 @@ export const whatsapp: ChannelModule<WhatsappConfig> = {
 }
 
 function readEnvironment({ carriers, setting }: Environment): WhatsappConfig {
+  const urls = carriers('WHATSAPP_URL', providers)
   return {
-    carriers: carriers('WHATSAPP_URL', providers),
+    carriers: urls,
+    idle: urls.length === 0 ? [{ names: ['WHATSAPP_APP_SECRET', 'WHATSAPP_VERIFY_TOKEN'], without: 'WHATSAPP_URL' }] : [],
     appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
       /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
     ),

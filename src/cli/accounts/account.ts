@@ -20,7 +20,7 @@ import {
   updateSettings,
 } from '../../store/accounts/accounts.js'
 import { audit, change, changeAccount, requireAccount, run, runForAccount } from '../administration.js'
-import { type AccountOptions, addAccountVerb, addVerb, channelNames } from '../options.js'
+import { type AccountOptions, addAccountVerb, addVerb, channelNames, refuseBeside } from '../options.js'
 import type { OutputOptions } from '../output.js'
 
 /** A step, as people write it. */
@@ -94,6 +94,7 @@ export function accountCommand(): Command {
       `\nUma etapa é canal:minutos:condição. Canais: ${channelNames.join(', ')}. Condições: ${conditionNames.join(', ')}.`,
     )
     .action((given: string[], options: AccountOptions & { clear?: boolean }) => {
+      if (given.length > 0) refuseBeside('etapas', { '--clear': options.clear })
       const sequence = given.map(readStep)
       const repeated = sequence.find(({ channel }, index) => sequence.findIndex(step => step.channel === channel) !== index)
       if (repeated !== undefined)
@@ -131,10 +132,10 @@ export function accountCommand(): Command {
 }
 
 function readStep(text: string): SequenceStep {
-  const [name = '', minutes = '', wanted = ''] = text.split(':')
+  const [name = '', minutes = '', wanted = '', ...rest] = text.split(':')
   const [channel, condition, waitMinutes] = [findModule(name)?.channel, findCondition(wanted), Number(minutes)]
   const isWait = /^\d{1,6}$/.test(minutes) && waitMinutes <= MAX_WAIT_MINUTES
-  if (channel === undefined || condition === undefined || !isWait) {
+  if (channel === undefined || condition === undefined || !isWait || rest.length > 0) {
     throw new OperatorError(
       `"${text}" não é uma etapa. Use canal:minutos:condição, como ${EXAMPLE}. Canais: ${channelNames.join(', ')}. Condições: ${conditionNames.join(', ')}.`,
     )
@@ -165,17 +166,21 @@ function readChanges(pairs: readonly string[]): StoredSettings {
 }
 
 function readLogo(path: string): { type: string; bytes: Buffer } {
-  let size: number
-  try {
-    size = statSync(path).size
-  } catch (cause) {
-    throw new OperatorError(`Não foi possível ler o arquivo ${path}.`, { cause })
-  }
-  // Before it is read: a wrong name may be that of a film.
-  if (size > MAX_LOGO_BYTES)
-    throw new OperatorError(`O logotipo tem ${size} bytes; o limite é ${MAX_LOGO_BYTES}. Reduza a imagem.`)
-  const bytes = readFileSync(path)
+  const bytes = readImage(path)
   const problem = findLogoProblem(bytes)
   if (problem !== null) throw new OperatorError(`O arquivo ${path} não serve. ${problem}`)
   return { type: logoType(bytes)!, bytes }
+}
+
+function readImage(path: string): Buffer {
+  try {
+    const { size } = statSync(path)
+    // Before it is read: a wrong name may be that of a film.
+    if (size > MAX_LOGO_BYTES)
+      throw new OperatorError(`O logotipo tem ${size} bytes; o limite é ${MAX_LOGO_BYTES}. Reduza a imagem.`)
+    return readFileSync(path)
+  } catch (cause) {
+    if (cause instanceof OperatorError) throw cause
+    throw new OperatorError(`Não foi possível ler o arquivo ${path}. Confira o nome e a permissão.`, { cause })
+  }
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { listAudit } from '../../store/audit.js'
 import { run } from '../administration.js'
 import { readLimit, readMoment } from '../options.js'
-import type { OutputOptions } from '../output.js'
+import { cutList, type OutputOptions } from '../output.js'
 
 interface AuditLogOptions extends OutputOptions {
   since?: Date
@@ -25,18 +25,17 @@ export function auditLogCommand(): Command {
     .action((options: AuditLogOptions) =>
       run(options, async ({ pool }) => {
         const found = await listAudit(pool, { ...options, limit: options.limit + 1 })
-        const rows = found.slice(0, options.limit)
-        if (found.length > rows.length)
-          process.stderr.write(`A lista para em ${options.limit}, as mais novas. Para ver mais, use --limit.\n`)
-        const entries = rows.map(({ id, at, actor, action, subject, detail, prev, hash }) => ({
-          id,
-          at: new Date(at),
-          actor,
-          action,
-          target: subject,
-          detail,
-          ...(options.json ? { prev, hash } : {}),
-        }))
+        const entries = cutList(found, options.limit, 'as mais novas').map(
+          ({ id, at, actor, action, subject, detail, prev, hash }) => ({
+            id,
+            at: new Date(at),
+            actor,
+            action,
+            target: subject,
+            detail,
+            ...(options.json ? { prev, hash } : {}),
+          }),
+        )
         return [entries, 'Nenhuma ação. Amplie --since e --until, ou retire --actor e --action.']
       }),
     )

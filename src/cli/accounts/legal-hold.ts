@@ -3,10 +3,10 @@ import { actor } from '../../app/actor.js'
 import { OperatorError } from '../../domain/errors.js'
 import { listLegalHolds, placeLegalHold, releaseLegalHold } from '../../store/notification/legal-holds.js'
 import { audit, change, run } from '../administration.js'
-import { idReader } from '../options.js'
-import type { OutputOptions } from '../output.js'
+import { idReader, readLimit, refuseBeside } from '../options.js'
+import { cutList, type OutputOptions } from '../output.js'
 
-type HoldOptions = OutputOptions & { reason?: string; release?: boolean; list?: boolean }
+type HoldOptions = OutputOptions & { reason?: string; release?: boolean; list?: boolean; limit?: number }
 
 const MOST_LISTED = 10_000
 
@@ -18,16 +18,23 @@ export const legalHoldCommand = (): Command =>
     .option('--reason <texto>', 'por quê, como o número do processo; fica na auditoria')
     .option('--release', 'solta a guarda')
     .option('--list', 'mostra o que está sob guarda')
+    .option('--limit <n>', `com --list: quantas no máximo (padrão: ${MOST_LISTED})`, readLimit)
     .option('--json', 'resultado em JSON')
-    .action((id: string | undefined, { reason, release = false, list = false, ...options }: HoldOptions) => {
-      if (list)
-        return run(options, async ({ pool }) => [
-          (await listLegalHolds(pool, MOST_LISTED)).map(hold => ({ ...hold })),
-          'Nada está sob guarda legal.',
-        ])
+    .action((id: string | undefined, { reason, release, list = false, limit, ...options }: HoldOptions) => {
+      if (list) {
+        refuseBeside('--list', { 'o idEmail': id, '--release': release, '--reason': reason })
+        return listHolds(limit ?? MOST_LISTED, options)
+      }
       if (id === undefined) throw new OperatorError('Informe o idEmail da notificação, ou --list.')
-      return release ? releaseHold(id, options) : hold(id, reason, options)
+      if (limit !== undefined) throw new OperatorError('--limit só tem efeito com --list. Retire-o, ou o idEmail.')
+      return release === true ? releaseHold(id, reason, options) : hold(id, reason, options)
     })
+
+const listHolds = (limit: number, options: OutputOptions): Promise<void> =>
+  run(options, async ({ pool }) => [
+    cutList(await listLegalHolds(pool, limit + 1), limit, 'as mais novas').map(hold => ({ ...hold })),
+    'Nada está sob guarda legal.',
+  ])
 
 function hold(id: string, reason: string | undefined, options: OutputOptions): Promise<void> {
   if (reason === undefined || reason.trim() === '')
@@ -45,10 +52,10 @@ function hold(id: string, reason: string | undefined, options: OutputOptions): P
   })
 }
 
-const releaseHold = (id: string, options: OutputOptions): Promise<void> =>
+const releaseHold = (id: string, reason: string | undefined, options: OutputOptions): Promise<void> =>
   change(options, async db => {
     if (!(await releaseLegalHold(db, id)))
       throw new OperatorError(`A notificação ${id} não está sob guarda. Veja o que está com: carteiro legal-hold --list`)
-    await audit(db, 'legal-hold release', id)
+    await audit(db, 'legal-hold release', id, reason === undefined ? {} : { reason })
     return { notification: id, released: true }
   })

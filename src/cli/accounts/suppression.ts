@@ -7,6 +7,7 @@ import { maskAddress } from '../../domain/recipient/mask.js'
 import { addSuppression, listSuppressions, removeSuppression, type SuppressionReason } from '../../store/accounts/suppressions.js'
 import { audit, changeAccount, runForScope } from '../administration.js'
 import { addScopeVerb, channelNames, channelOption, readLimit, type ScopeOptions } from '../options.js'
+import { cutList } from '../output.js'
 
 type ListOptions = ScopeOptions & { channel?: Channel | null; recipient?: string; limit: number }
 
@@ -31,8 +32,8 @@ export function suppressionCommand(): Command {
     .action(async ({ channel = null, recipient: text, limit, ...options }: ListOptions) => {
       const recipients = text === undefined ? null : await readForms(text, channel)
       await runForScope(options, async ({ pool }, scope) => {
-        const found = await listSuppressions(pool, { ...scope, channel, recipients, limit })
-        const shown = found.map(({ createdAt, channel, reason, ...entry }) => ({
+        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit: limit + 1 })
+        const shown = cutList(found, limit, 'os mais recentes').map(({ createdAt, channel, reason, ...entry }) => ({
           ...{ ...entry, channel: moduleOf(channel).wire, reason: options.json ? reason : reasons[reason] },
           ...{ mode: scope.mode, since: createdAt },
         }))

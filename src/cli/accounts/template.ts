@@ -9,10 +9,13 @@ import { createTemplate, editTemplate, requireTemplate, type TemplateEdit, type 
 import { listTemplates, type Template } from '../../store/accounts/templates.js'
 import type { Pool } from '../../store/postgres.js'
 import { audit, runForScope } from '../administration.js'
-import { addScopeVerb, channelOption, idReader, requireChanges, type ScopeOptions } from '../options.js'
+import { addScopeVerb, channelOption, idReader, requireChanges, required, type ScopeOptions } from '../options.js'
 import { readText } from '../text-file.js'
 
 const readTemplateId = idReader('O identificador deve ser um UUID. Veja os templates com: carteiro template list --account CONTA')
+
+const readRevision = (text: string): number =>
+  required(/^[1-9]\d{0,8}$/.test(text) ? Number(text) : null, '--revision deve ser um número inteiro de 1 a 999999999.')
 
 export function templateCommand(): Command {
   const template = new Command('template').description('templates: criar, listar, ver, editar, ativar e desativar')
@@ -27,8 +30,9 @@ export function templateCommand(): Command {
     .option('--shared', 'compartilha com a entidade')
     .action((options: ScopeOptions & { name: string; channel: Channel; file: string; templateId?: string; shared?: boolean }) =>
       runForScope(options, async ({ pool }, scope) => {
-        const { name, channel, file, templateId: externalId = null, shared = false } = options
-        const draft = { name, channel, content: await readText(file), variables: null, externalId, shared, metadata: {} }
+        const { name, channel, file, templateId, shared = false } = options
+        const externalId = templateId?.trim() || null
+        const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
         return withWarnings(await createTemplate(partsOf(pool, 'create'), scope, draft, Date.now()))
       }),
     )
@@ -43,12 +47,10 @@ export function templateCommand(): Command {
     )
 
   addIdVerb('show', 'mostra o conteúdo de um template')
-    .option('--revision <n>', 'uma versão anterior')
-    .action((id: string, options: ScopeOptions & { revision?: string }) =>
+    .option('--revision <n>', 'uma versão anterior', readRevision)
+    .action((id: string, options: ScopeOptions & { revision?: number }) =>
       runForScope(options, async ({ pool }, scope) => {
-        const revision = options.revision === undefined ? null : Number(options.revision)
-        if (revision !== null && !Number.isInteger(revision)) throw new OperatorError('--revision deve ser um número de versão.')
-        const found = await requireTemplate(pool, scope, id, revision)
+        const found = await requireTemplate(pool, scope, id, options.revision ?? null)
         return options.json ? { ...describe(found), content: found.content, variables: found.variables } : found.content
       }),
     )
@@ -80,6 +82,7 @@ const edit = (id: string, options: ScopeOptions, changes: TemplateEdit): Promise
 /** Nobody else waits for this process, so that it needs no thread for the check. */
 const partsOf = (pool: Pool, action: 'create' | 'edit', detail = {}): TemplateParts => ({
   pool,
+  fields: { name: '--name', content: '--file', externalId: '--template-id' },
   check: (_account, ...content) => checkTemplate(...content),
   onWritten: (db, { id }) => audit(db, `template ${action}`, id, detail),
 })

@@ -9,7 +9,7 @@ const marks: Readonly<Record<Health, string>> = { ok: 'certo   ', warn: 'atenç�
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description(
-      'confere banco, relógio, disco, FILES_URL, operadoras, DNS, PUBLIC_URL, certificados e checkpoints; não envia nada',
+      'confere configurações, banco, relógio, disco, FILES_URL, operadoras, DNS, PUBLIC_URL, certificados e checkpoints; não envia nada',
     )
     .option('--json', 'resultado em JSON')
     .action(({ json }: OutputOptions) =>

@@ -7,7 +7,7 @@ import { signalDue } from '../../store/delivery/due-signal.js'
 import { type Hold, type HoldScope, liftHold, listHolds, placeHold } from '../../store/delivery/holds.js'
 import type { Queryable } from '../../store/postgres.js'
 import { audit, change, requireAccount, run } from '../administration.js'
-import { channelOption, requireCarrier } from '../options.js'
+import { channelOption, refuseBeside } from '../options.js'
 import type { OutputOptions } from '../output.js'
 
 type ScopeNames = OutputOptions & { channel?: Channel; carrier?: string; account?: string; all?: boolean }
@@ -27,7 +27,13 @@ export const holdCommand = (): Command =>
     .description('retém envios: o que for do canal, da operadora, da conta ou de tudo fica na fila até carteiro resume')
     .option('--reason <texto>', 'por quê; fica na auditoria e no console')
     .option('--list', 'mostra o que está retido')
-    .action(({ list = false, reason, ...options }: HoldOptions) => (list ? showHolds(options) : hold(reason, options)))
+    .action(({ list = false, reason, ...options }: HoldOptions) => {
+      if (!list) return hold(reason, options)
+      const { channel, carrier, account, all, ...output } = options
+      const others = { '--channel': channel, '--carrier': carrier, '--account': account, '--all': all, '--reason': reason }
+      refuseBeside('--list', others)
+      return showHolds(output)
+    })
 
 export const resumeCommand = (): Command =>
   addScope(new Command('resume'))

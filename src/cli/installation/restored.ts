@@ -12,7 +12,7 @@ import { databaseClock } from '../../store/installation.js'
 import { transaction } from '../../store/postgres.js'
 import { audit, run } from '../administration.js'
 import { addVerb, channelOption, idReader, readLimit } from '../options.js'
-import type { OutputOptions } from '../output.js'
+import { cutList, type OutputOptions } from '../output.js'
 
 type ListOptions = OutputOptions & { channel?: Channel; limit: number }
 type ReleaseOptions = OutputOptions & { channel?: Channel; all?: boolean }
@@ -42,11 +42,13 @@ export function restoredCommand(): Command {
     .option('--limit <n>', 'quantas no máximo', readLimit, 100)
     .action(({ channel, limit, ...output }: ListOptions) =>
       run(output, async ({ pool }) => {
-        const found = await listRestored(pool, { notification: null, channel: channel ?? null, after: null, limit })
+        const question = { notification: null, channel: channel ?? null, after: null, limit: limit + 1 }
         return [
-          found.map(({ notification: id, channel: name, account, mode, recipient, was, acceptedAt }) => {
-            return { id, channel: moduleOf(name).wire, account, mode, recipient, was, since: acceptedAt }
-          }),
+          cutList(await listRestored(pool, question), limit, 'as mais antigas').map(
+            ({ notification: id, channel: name, account, mode, recipient, was, acceptedAt }) => {
+              return { id, channel: moduleOf(name).wire, account, mode, recipient, was, since: acceptedAt }
+            },
+          ),
           'Nada espera por causa de uma restauração.',
         ]
       }),

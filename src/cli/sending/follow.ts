@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Carteiro, NotificationSummary, NotificationsQuery, TimelineEvent } from '../../../client/client.js'
 import { channelNames, idReader, readLimit } from '../options.js'
-import { type OutputOptions, openStopSignal, print, printList, printRecord } from '../output.js'
+import { cutList, type OutputOptions, oneLine, openStopSignal, print, printList, printRecord } from '../output.js'
 import { type RemoteOptions, remoteCommand, withGateway } from '../remote.js'
 
 const readIdEmail = idReader('Informe o idEmail da notificação (um UUID).')
@@ -69,9 +69,10 @@ export const listCommand = (): Command =>
         const query = { customID: customId, recipient, channel, status, from, to }
         const asked = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as NotificationsQuery
         const found: NotificationSummary[] = []
-        for await (const summary of carteiro.notifications(asked)) if (found.push(summary) === limit) break
-        if (options.json) return print(JSON.stringify(found))
-        const rows = found.map(({ idEmail, criadoEm, nameTo, subject, canais }) => {
+        for await (const summary of carteiro.notifications(asked)) if (found.push(summary) > limit) break
+        const shown = cutList(found, limit, 'as mais novas')
+        if (options.json) return print(JSON.stringify(shown))
+        const rows = shown.map(({ idEmail, criadoEm, nameTo, subject, canais }) => {
           const channels = canais.map(({ canal, label }) => `${canal}: ${label}`)
           return { id: idEmail, at: criadoEm, name: nameTo, subject, channels }
         })
@@ -87,7 +88,8 @@ async function watchEvents(carteiro: Carteiro, id: string, options: OutputOption
     const events = await carteiro.events(id)
     for (const event of events.filter(({ seq }) => seq > seen)) {
       const { at, channel, description, reason } = toRow(event)
-      print(options.json ? JSON.stringify(event) : [at, channel ?? '-', description, reason].filter(Boolean).join('  '))
+      const words = [at, channel ?? '-', description, reason].filter(Boolean)
+      print(options.json ? JSON.stringify(event) : oneLine(words.join('  ')))
       seen = event.seq
     }
     await sleep(WATCH_MS, undefined, { signal }).catch(() => {})

@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander'
 import { OperatorError } from '../../domain/errors.js'
 import { DEFAULT_PAYLOAD_VERSION, payloadVersions, readSecret, signedHeaders } from '../../domain/webhook.js'
 import { channelNames, required } from '../options.js'
-import { openStopSignal, print } from '../output.js'
-import { gatewayOf, type RemoteOptions, remoteCommand } from '../remote.js'
+import { oneLine, openStopSignal, print } from '../output.js'
+import { describeFailure, gatewayOf, isTemporary, type RemoteOptions, readReply, remoteCommand } from '../remote.js'
 
 interface ListenOptions extends RemoteOptions {
   forwardTo: string
@@ -68,7 +68,7 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
       if (status === null) break
       const event = JSON.parse(message.corpo) as Record<string, string>
       const words = [status, event.channel, event.status ?? event.description, event.notificationID, message.id]
-      show({ message: message.id, status, event }, words.join('  '))
+      show({ message: message.id, status, event }, oneLine(words.join('  ')))
       confirmed.push(message.id)
     }
   }
@@ -81,17 +81,17 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
 async function ask({ url, token, signal }: Api, method: string, path: string, body?: object): Promise<unknown> {
   for (let pauseMs = 500; !signal.aborted; pauseMs *= 2) {
     try {
-      const response = await fetch(`${url}${path}`, {
+      const request = fetch(`${url}${path}`, {
         method,
         headers: { authorization: token, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.any([signal, AbortSignal.timeout((WAIT_SECONDS + 20) * 1_000)]),
       })
-      const answer = (await response.json()) as { data?: unknown; message?: string }
-      if (response.ok) return answer.data
-      if (response.status < 500 && response.status !== 429)
-        throw new OperatorError(`A API recusou (${response.status}): ${answer.message}`)
-      warn(`A API respondeu ${response.status}; tentando de novo.`)
+      const reply = await request.then(readReply)
+      if (reply.ok && reply.answer !== null) return reply.answer.data
+      const failure = describeFailure(reply, url)
+      if (!isTemporary(reply)) throw new OperatorError(failure)
+      warn(`${failure} Tentando de novo.`)
     } catch (error) {
       if (error instanceof OperatorError) throw error
       if (!signal.aborted) warn(`Sem conexão com ${url}; tentando de novo.`)

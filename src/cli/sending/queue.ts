@@ -13,7 +13,7 @@ import { databaseClock } from '../../store/installation.js'
 import { transaction } from '../../store/postgres.js'
 import { audit, requireAccount, run } from '../administration.js'
 import { addVerb, channelOption, modeOption, readLimit, readMoment, required } from '../options.js'
-import type { OutputOptions } from '../output.js'
+import { cutList, type OutputOptions } from '../output.js'
 
 type ListOptions = OutputOptions & {
   state: UnfinishedState
@@ -48,7 +48,8 @@ export function queueCommand(): Command {
     .action(({ state, channel = null, mode = null, account: name, limit, ...output }: ListOptions) =>
       run(output, async ({ pool }) => {
         const account = name === undefined ? null : (await requireAccount(pool, name)).id
-        const found = (await listQueue(pool, { state, channel, mode, account, limit })).map(delivery => ({
+        const all = await listQueue(pool, { state, channel, mode, account, limit: limit + 1 })
+        const found = cutList(all, limit, 'as mais antigas').map(delivery => ({
           id: delivery.notification,
           channel: moduleOf(delivery.channel).wire,
           account: delivery.account,

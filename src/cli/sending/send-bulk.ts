@@ -1,15 +1,15 @@
-import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Batch } from '../../../client/client.js'
 import { OperatorError } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence/evidence.js'
-import { print } from '../output.js'
+import { oneLine, print } from '../output.js'
 import { drawBar, plainProgress, type ShownBatch, showLine } from '../progress.js'
-import { gatewayOf, type RemoteOptions, remoteCommand } from '../remote.js'
+import { describeFailure, gatewayOf, isTemporary, type RemoteOptions, readReply, remoteCommand } from '../remote.js'
+import { PRIVATE, writeWhole } from '../whole-file.js'
 import { readText } from '../text-file.js'
 
 interface SendBulkOptions extends RemoteOptions {
@@ -55,8 +55,10 @@ async function sendBulk(file: string, options: SendBulkOptions): Promise<void> {
   if (!options.dryRun && !paused && batch.boas > 0) {
     if (batch.situacao !== 'done') batch = (await ask(api, 'POST', `/gw/bulk/${batch.id}/start`)) as Batch
     batch = await follow(api, batch, show, current => current.situacao !== 'sending' || paused)
-    if (paused && batch.situacao === 'sending') batch = (await ask(api, 'POST', `/gw/bulk/${batch.id}/pause`)) as Batch
   }
+  // Also a batch that an earlier run of the command started.
+  if (!options.dryRun && paused && batch.situacao === 'sending')
+    batch = (await ask(api, 'POST', `/gw/bulk/${batch.id}/pause`)) as Batch
   show(null)
   process.off('SIGINT', pause).off('SIGTERM', pause)
   if (options.rejects !== undefined) await download(api, `/gw/bulk/${batch.id}/rejects`, options.rejects)
@@ -71,7 +73,8 @@ function report(batch: Batch, { json, dryRun, rejects }: SendBulkOptions): void 
   if (json) print(JSON.stringify(batch))
   else {
     print(`Lote ${batch.id}: ${batch.situacao}. ${batch.total} linhas: ${batch.aceitas} aceitas, ${unsent} com erro.`)
-    for (const { linha, coluna, erro } of batch.erros) print(`  linha ${linha}${coluna === null ? '' : `, ${coluna}`}: ${erro}`)
+    for (const { linha, coluna, erro } of batch.erros)
+      print(oneLine(`  linha ${linha}${coluna === null ? '' : `, ${coluna}`}: ${erro}`))
   }
   if (batch.situacao === 'paused')
     throw new OperatorError(
@@ -79,6 +82,8 @@ function report(batch: Batch, { json, dryRun, rejects }: SendBulkOptions): void 
     )
   if (batch.situacao === 'cancelled')
     throw new OperatorError(`O lote foi cancelado${batch.motivo === null ? '' : `: ${batch.motivo}`}.`)
+  if (batch.situacao === 'checking' || (!dryRun && batch.boas > 0 && ['checked', 'sending'].includes(batch.situacao)))
+    throw new OperatorError(`Interrompido antes do ${dryRun ? 'fim da conferência' : 'envio'}; o mesmo comando continua.`)
   const where = rejects === undefined ? 'Use --rejects ARQUIVO para guardá-las com o motivo.' : `Elas estão em ${rejects}.`
   if (unsent > 0)
     throw new OperatorError(`${unsent} linhas ${dryRun ? 'não podem ser enviadas' : 'não foram enviadas'}. ${where}`)
@@ -100,17 +105,17 @@ async function upload(api: Api, file: string, { name, mapping, base }: SendBulkO
   } else {
     for (const [key, value] of Object.entries(given)) query.set(key, typeof value === 'string' ? value : JSON.stringify(value))
   }
-  const answer = await fetch(`${api.url}/gw/bulk?${query}`, {
+  const request = fetch(`${api.url}/gw/bulk?${query}`, {
     method: 'POST',
     headers: { authorization: api.token, 'content-type': 'application/octet-stream' },
     body: Readable.toWeb(createReadStream(file)) as ReadableStream,
     duplex: 'half',
-  } as RequestInit).catch(cause => {
+  } as RequestInit)
+  const reply = await request.then(readReply).catch(cause => {
     throw new OperatorError(`Sem conexão com ${api.url}. Verifique o endereço e se o servidor está no ar.`, { cause })
   })
-  const { data, message } = (await answer.json()) as { data: Batch; message?: string }
-  if (!answer.ok) throw new OperatorError(`A API recusou (${answer.status}): ${message}`)
-  return data
+  if (!reply.ok || reply.answer === null) throw new OperatorError(describeFailure(reply, api.url))
+  return reply.answer.data as Batch
 }
 
 async function readJson(file: string): Promise<object> {
@@ -141,26 +146,32 @@ function showProgress(): (batch: ShownBatch | null) => void {
 /** The server may be away for a moment; every question here may be repeated. */
 async function ask({ url, token }: Api, method: string, path: string, body?: object): Promise<unknown> {
   for (let tries = 1; ; tries++) {
-    const answer = await fetch(`${url}${path}`, {
+    const request = fetch(`${url}${path}`, {
       method,
       headers: { authorization: token, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }).catch(() => null)
-    if (answer !== null) {
-      const { data, message } = (await answer.json()) as { data: unknown; message?: string }
-      if (answer.ok) return data
-      const passes = answer.status >= 500 || answer.status === 429
-      if (!passes || tries === TRIES) throw new OperatorError(`A API recusou (${answer.status}): ${message}`)
+    })
+    const reply = await request.then(readReply).catch(() => null)
+    if (reply !== null) {
+      if (reply.ok && reply.answer !== null) return reply.answer.data
+      if (!isTemporary(reply) || tries === TRIES) throw new OperatorError(describeFailure(reply, url))
     } else if (tries === TRIES) throw new OperatorError(`Sem conexão com ${url}. O mesmo comando continua de onde parou.`)
     await sleep(Math.min(tries * POLL_MS, 5_000))
   }
 }
 
 async function download({ url, token }: Api, path: string, file: string): Promise<void> {
-  const answer = await fetch(`${url}${path}`, { headers: { authorization: token } })
-  if (!answer.ok || answer.body === null)
-    throw new OperatorError(
-      `A API não deu ${path} (${answer.status}). O lote não se perdeu: baixe o arquivo depois, com o mesmo token, em ${url}${path}.`,
+  const missing = (why: number | string, cause?: unknown): OperatorError =>
+    new OperatorError(
+      `A API não deu ${path} (${why}). O lote não se perdeu: baixe o arquivo depois, com o mesmo token, em ${url}${path}.`,
+      { cause },
     )
-  await pipeline(Readable.fromWeb(answer.body as never), createWriteStream(file))
+  try {
+    const answer = await fetch(`${url}${path}`, { headers: { authorization: token } })
+    if (!answer.ok || answer.body === null) throw missing(answer.status)
+    // It has personal data.
+    await writeWhole(file, Readable.fromWeb(answer.body as never), PRIVATE)
+  } catch (error) {
+    throw error instanceof OperatorError ? error : missing('a conexão caiu', error)
+  }
 }

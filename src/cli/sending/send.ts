@@ -36,8 +36,7 @@ export function sendCommand(): Command {
     .action(async (file: string | undefined, options: SendOptions) => {
       const request = { ...(await readRequest(file)), ...given(options) }
       for (const assignment of options.set) assign(request, assignment)
-      if (options.attach.length > 0)
-        request.attachments = [...((request.attachments as object[] | undefined) ?? []), ...options.attach.map(readAttachment)]
+      if (options.attach.length > 0) request.attachments = [...listAttachments(request), ...options.attach.map(readAttachment)]
       const { key } = options
       const answer = await withGateway(options, carteiro =>
         // The gateway says what is missing, in its own words.
@@ -59,6 +58,14 @@ async function readRequest(file: string | undefined): Promise<Request> {
     // Told below, like what is JSON and no object.
   }
   throw new OperatorError(`${file === '-' ? 'A entrada' : file} não é um objeto em JSON, como {"nameTo": "Maria", …}.`)
+}
+
+/** Those that the request has itself. */
+function listAttachments({ attachments }: Request): object[] {
+  if (attachments === undefined || attachments === null) return []
+  if (!Array.isArray(attachments))
+    throw new OperatorError('O campo attachments do pedido não é uma lista. Corrija-o, ou retire --attach.')
+  return attachments
 }
 
 function given({ name, to, subject, content, customId }: SendOptions): Request {

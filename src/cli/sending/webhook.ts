@@ -25,7 +25,7 @@ import {
 import { wireStatuses } from '../../webhooks/payload.js'
 import { replaySpan } from '../../webhooks/replay.js'
 import { audit, runForScope } from '../administration.js'
-import { addScopeVerb, channelNames, idReader, readMoment, requireChanges, type ScopeOptions } from '../options.js'
+import { addScopeVerb, channelNames, idReader, readMoment, refuseBeside, requireChanges, type ScopeOptions } from '../options.js'
 import type { Result } from '../output.js'
 
 type FilterOptions = ScopeOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
@@ -143,6 +143,9 @@ function addRepairVerbs(webhook: Command): void {
       runWithParts(options, async (parts, scope) => {
         const { message, since, until = new Date(), failed = false } = options
         if ((message === undefined) === (since === undefined)) throw new OperatorError('Informe --message ou --since.')
+        if (message !== undefined) refuseBeside('--message', { '--until': options.until, '--failed': options.failed })
+        if (since !== undefined && since >= until)
+          throw new OperatorError('--since deve ser antes de --until (sem ele, antes de agora). Corrija um dos dois.')
         const span = { since: since ?? until, until, missedOnly: failed }
         // A span is many transactions: the order is on record before the first of them.
         await actOn(parts, async within => {

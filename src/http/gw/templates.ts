@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
-import { atMost, readVariables } from '../../channels/request-part.js'
+import { readVariables } from '../../channels/request-part.js'
 import type { TemplateRunner } from '../../channels/template-runner.js'
 import type { Clock } from '../../domain/clock.js'
 import { refuse } from '../../domain/errors.js'
@@ -9,12 +9,7 @@ import { readId } from '../../domain/id.js'
 import { freeObject, optionalText, optionalVisible, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
 import { neutralWordingWarnings } from '../../domain/send/neutral-wording.js'
-import {
-  MAX_TEMPLATE_CHARACTERS,
-  MAX_TEMPLATE_VARIABLES,
-  type TemplateVariable,
-  templateRefusal,
-} from '../../domain/send/template.js'
+import { MAX_TEMPLATE_VARIABLES, type TemplateVariable, templateRefusal } from '../../domain/send/template.js'
 import { brazilianIso } from '../../domain/text/dates.js'
 import {
   createTemplate,
@@ -39,7 +34,6 @@ import {
   uuid,
 } from './wire.js'
 
-const MAX_NAME_CHARACTERS = 255
 /** A page is in memory whole, and is written by one turn of the event loop. */
 const MAX_PAGE = 500
 const PAGE_BYTES = 2_097_152
@@ -117,7 +111,8 @@ export function addTemplates(
   app: FastifyInstance,
   { pool, clock, templates }: { pool: Pool; clock: Clock; templates: TemplateRunner },
 ): void {
-  const parts: TemplateParts = { pool, check: templates.check }
+  const fields = { name: 'nome', content: 'conteudo', externalId: 'templateId' }
+  const parts: TemplateParts = { pool, fields, check: templates.check }
   app.get<{ Querystring: Static<typeof listQuery> }>(
     '/gw/templates',
     route('Lista os templates, dos mais novos aos mais antigos, por páginas', Type.Array(templateSchema), {
@@ -196,7 +191,6 @@ function readPage({ cursor, limit = String(MAX_PAGE) }: Static<typeof listQuery>
 }
 
 function readDraft(body: Static<typeof createBody>): TemplateDraft {
-  checkLengths(body)
   return {
     name: body.nome,
     channel: findModule(body.tipo)!.channel,
@@ -210,7 +204,6 @@ function readDraft(body: Static<typeof createBody>): TemplateDraft {
 
 /** A member that is absent or null stays as it is. */
 function readEdit(body: Static<typeof editBody>): TemplateEdit {
-  checkLengths(body)
   const edit: TemplateEdit = {}
   if (body.nome != null) edit.name = body.nome
   if (body.conteudo != null) edit.content = body.conteudo
@@ -222,19 +215,8 @@ function readEdit(body: Static<typeof editBody>): TemplateEdit {
   return edit
 }
 
-function checkLengths({ nome, conteudo, templateId }: Static<typeof editBody>): void {
-  atMost(nome, MAX_NAME_CHARACTERS, 'nome')
-  atMost(conteudo, MAX_TEMPLATE_CHARACTERS, 'conteudo')
-  atMost(templateId, MAX_NAME_CHARACTERS, 'templateId')
-}
-
 function readDeclared(list: WireVariable[]): TemplateVariable[] {
   if (list.length > MAX_TEMPLATE_VARIABLES) refuse('tooManyVariables', String(MAX_TEMPLATE_VARIABLES))
-  const names = new Set<string>()
-  for (const { nome } of list) {
-    if (names.has(nome)) refuse('repeatedVariable', nome)
-    names.add(nome)
-  }
   return list.map(({ nome, obrigatoria }) => ({ name: nome, required: obrigatoria }))
 }
 

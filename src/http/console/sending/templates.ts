@@ -10,8 +10,8 @@ import { readId } from '../../../domain/id.js'
 import { LINK_PLACEHOLDER, linkBase } from '../../../domain/recipient/link.js'
 import type { Scope } from '../../../domain/scope.js'
 import { neutralWordingWarnings } from '../../../domain/send/neutral-wording.js'
-import { MAX_TEMPLATE_CHARACTERS, type TemplateVariable, templateRefusal } from '../../../domain/send/template.js'
-import { countCharacters, isBlank } from '../../../domain/text/text.js'
+import { MAX_TEMPLATE_CHARACTERS, templateRefusal } from '../../../domain/send/template.js'
+import { countCharacters } from '../../../domain/text/text.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
 import {
   createTemplate,
@@ -55,7 +55,6 @@ export interface ConsoleTemplateOptions {
   publicUrl(): string
 }
 
-const MAX_NAME_CHARACTERS = 255
 const PAGE = { limit: 50, bytes: 4_194_304 }
 
 type ById = { Params: { id: string }; Querystring: TemplateQuery }
@@ -65,6 +64,7 @@ export function addConsoleTemplates(app: FastifyInstance, options: ConsoleTempla
   const { pool, clock, templates } = options
   const partsFor = (request: FastifyRequest, action: string, detail: Record<string, unknown>): TemplateParts => ({
     pool,
+    fields: { name: 'name', content: 'content', externalId: 'externalId' },
     check: templates.check,
     onWritten: (db, { id, name, version, account, mode }) =>
       recordAudit(db, {
@@ -122,7 +122,6 @@ export function addConsoleTemplates(app: FastifyInstance, options: ConsoleTempla
     async request => {
       const scope = await accountOf(pool, request)
       const { channel, metadata = {}, ...given } = request.body
-      requireTexts(given)
       const draft = {
         ...given,
         externalId: given.externalId || null,
@@ -138,7 +137,6 @@ export function addConsoleTemplates(app: FastifyInstance, options: ConsoleTempla
     route(senders, { querystring: templateQuery, body: editedTemplate, response: { 200: templateSchema } }),
     async request => {
       const scope = await accountOf(pool, request)
-      requireTexts(request.body)
       const edit: TemplateEdit = { ...request.body }
       if (edit.externalId === '') edit.externalId = null
       if (Object.keys(edit).length === 0) refuse('nothingToChange')
@@ -189,24 +187,6 @@ async function preview(
 }
 
 const idOf = ({ params }: { params: { id: string } }): string => readId(params.id) ?? refuse('templateMissing')
-
-function requireTexts(given: {
-  name?: string
-  content?: string
-  externalId?: string | null
-  variables?: TemplateVariable[] | null
-}): void {
-  for (const field of ['name', 'content'] as const) {
-    const value = given[field]
-    if (value !== undefined && isBlank(value)) refuse('required', field)
-  }
-  atMost(given.name, MAX_NAME_CHARACTERS, 'name')
-  atMost(given.content, MAX_TEMPLATE_CHARACTERS, 'content')
-  atMost(given.externalId, MAX_NAME_CHARACTERS, 'externalId')
-  const names = (given.variables ?? []).map(({ name }) => name)
-  const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  if (repeated !== undefined) refuse('repeatedVariable', repeated)
-}
 
 const toRow = (template: Template, { account, mode }: Scope, { role }: SignedIn): TemplateRow => ({
   id: template.id,
