@@ -8,7 +8,6 @@ export const PRIVATE = 0o600
 type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /** Writes a file under another name until it is whole: half a file must not be taken for one. */
-<<<<<<< HEAD
 export const writeWhole = (file: string, source: Source, mode = 0o666): Promise<void> =>
   write(file, source, mode, draft => rename(draft.path, file))
 
@@ -17,19 +16,11 @@ export const writeNew = (file: string, source: Source, mode: number): Promise<vo
   write(file, source, mode, draft => draft.placeNew())
 
 async function write(file: string, source: Source, mode: number, place: (draft: Draft) => Promise<void>): Promise<void> {
-  const draft = await openDraft(file, mode)
-=======
-export async function writeWhole(
-  file: string,
-  source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  mode = 0o666,
-): Promise<void> {
   let draft: Draft | null = null
->>>>>>> cli2
   try {
     draft = await openDraft(file, mode)
     await pipeline(source, draft.handle.createWriteStream())
-    await rename(draft.path, file)
+    await place(draft)
   } catch (error) {
     throw explainWriteFailure(error, file)
   } finally {

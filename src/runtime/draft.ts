@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, open, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { OperatorError } from '../domain/errors.js'
 
 export interface Draft {
@@ -34,7 +34,6 @@ export async function openDraft(file: string, mode: number): Promise<Draft> {
   }
 }
 
-<<<<<<< HEAD
 /** For what takes long to write: the refusal comes before the work. */
 export function refuseExisting(file: string): void {
   if (existsSync(file)) throw fileExists(file)
@@ -42,7 +41,7 @@ export function refuseExisting(file: string): void {
 
 const fileExists = (file: string, cause?: unknown): OperatorError =>
   new OperatorError(`O arquivo ${file} já existe: escolha outro nome. Nada foi feito.`, { cause })
-=======
+
 /** For an operator who named the file: why it could not be written, with the cure. Any other error stays as it is. */
 export function explainWriteFailure(error: unknown, file: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
@@ -51,4 +50,3 @@ export function explainWriteFailure(error: unknown, file: string): unknown {
     cause: error,
   })
 }
->>>>>>> cli2

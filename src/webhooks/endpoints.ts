@@ -53,12 +53,7 @@ export interface WithSecret {
 }
 
 /** Both secrets sign during this time, so that receivers can change to the new one at their own pace. */
-<<<<<<< HEAD
 const ROTATION_MS = 24 * HOUR_MS
-const REPLAY_BATCH = 2_000
-=======
-const ROTATION_MS = 24 * 3_600_000
->>>>>>> http
 /** Per account and mode: every event becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
 const MAX_ENDPOINTS = 100
 const MAX_LISTENERS = 20

@@ -35,18 +35,17 @@ test.each([
   expect(NAMES.map(name => process.env[name])).toEqual([undefined, undefined, undefined])
 })
 
-<<<<<<< HEAD
 test('a name that is set already, also to nothing, keeps its value', () => {
   Object.assign(process.env, { TEST_SECRET: '', TEST_PORT: '1' })
   load('TEST_SECRET=x\nTEST_PORT=2\n')
   expect([process.env.TEST_SECRET, process.env.TEST_PORT]).toEqual(['', '1'])
-=======
+})
+
 test('a folder of that name is refused with the cure', () => {
   const path = join(temporaryFolder(), '.env')
   mkdirSync(path)
   expect(() => loadEnvFile(path)).toThrow(OperatorError)
   expect(() => loadEnvFile(path)).toThrow(`Não foi possível ler ${path} (EISDIR). Deve ser um arquivo`)
->>>>>>> cli2
 })
 
 test('a file that does not exist is none', () => {

@@ -1,10 +1,10 @@
-import { tmpdir } from 'node:os'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCommand } from '../support/gateway/command.js'
+import { syncBuiltinESMExports } from 'node:module'
+import os, { tmpdir } from 'node:os'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
 import { type Gateway, startGateway } from '../support/gateway/gateway.js'
 import { send, validSend } from '../support/gateway/requests.js'
-import { syncBuiltinESMExports } from 'node:module'
 
 let database: TestDatabase
 let gateway: Gateway

@@ -4,10 +4,17 @@ import { readConfig } from '../../src/app/config.js'
 import { targetRules } from '../../src/app/webhook-rules.js'
 import { openPool, type Pool, queryValue } from '../../src/store/postgres.js'
 import { replaySpan } from '../../src/webhooks/replay.js'
-import { consoleClient } from '../support/gateway/console.js'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
-import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
 import { countWaiting, holdRows } from '../support/database/locks.js'
+import { consoleClient } from '../support/gateway/console.js'
+import {
+  createAccount,
+  type Gateway,
+  gatewayForTest,
+  readMetrics,
+  startGateway,
+  type TestAccount,
+} from '../support/gateway/gateway.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/gateway/requests.js'
 import { createWebhook, happen } from '../support/gateway/webhooks.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'

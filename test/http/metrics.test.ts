@@ -12,11 +12,11 @@ import { openPool } from '../../src/store/postgres.js'
 import { countStart, readStarts, readWorkers } from '../../src/store/processes.js'
 import { insertEndpoint, readWebhookDepth } from '../../src/store/webhook/endpoints.js'
 import { databaseForTest } from '../support/database/database.js'
+import { readPlans } from '../support/database/plans.js'
 import { createAccount, gatewayForFile, gatewayForTest, readMetrics } from '../support/gateway/gateway.js'
 import { refused, ScriptedCarrier, workersForTests } from '../support/gateway/lanes.js'
-import { readPlans } from '../support/database/plans.js'
-import { findProgram } from '../support/programs/other-programs.js'
 import { request, send, validSend } from '../support/gateway/requests.js'
+import { findProgram } from '../support/programs/other-programs.js'
 
 /** What Prometheus reads: of the processes, of the queues, and of what workers report of themselves and their carriers. */
 const { database, gateway, account } = await gatewayForFile()

@@ -32,7 +32,7 @@ export function suppressionCommand(): Command {
     .action(async ({ channel = null, recipient: text, limit, ...options }: ListOptions) => {
       const recipients = text === undefined ? null : await readForms(text, channel)
       await runForScope(options, async ({ pool }, scope) => {
-        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit: limit + 1 })
+        const found = await listSuppressions(pool, { ...scope, channel, recipients, limit: limit + 1 })
         const shown = cutList(found, limit, 'os mais recentes').map(({ createdAt, channel, reason, ...entry }) => ({
           ...{ ...entry, channel: moduleOf(channel).wire, reason: options.json ? reason : reasons[reason] },
           ...{ mode: scope.mode, since: createdAt },

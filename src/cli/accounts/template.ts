@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
-import { OperatorError } from '../../domain/errors.js'
 import type { Scope } from '../../domain/scope.js'
 import { neutralWordingWarnings } from '../../domain/send/neutral-wording.js'
 import { checkTemplate } from '../../domain/send/template.js'
@@ -32,7 +31,7 @@ export function templateCommand(): Command {
       runForScope(options, async ({ pool }, scope) => {
         const { name, channel, file, templateId, shared = false } = options
         const externalId = templateId?.trim() || null
-        const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
+        const draft = { name, channel, content: await readText(file), variables: null, externalId, shared, metadata: {} }
         return withWarnings(await createTemplate(partsOf(pool, 'create'), scope, draft, Date.now()))
       }),
     )

@@ -7,7 +7,7 @@ import { signalDue } from '../../store/delivery/due-signal.js'
 import { type Hold, type HoldScope, liftHold, listHolds, placeHold } from '../../store/delivery/holds.js'
 import type { Queryable } from '../../store/postgres.js'
 import { audit, change, requireAccount, run } from '../administration.js'
-import { channelOption, refuseBeside } from '../options.js'
+import { channelOption, refuseBeside, requireCarrier } from '../options.js'
 import type { OutputOptions } from '../output.js'
 
 type ScopeNames = OutputOptions & { channel?: Channel; carrier?: string; account?: string; all?: boolean }

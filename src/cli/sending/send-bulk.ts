@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,8 +9,8 @@ import { sha256 } from '../../domain/evidence/evidence.js'
 import { oneLine, print } from '../output.js'
 import { drawBar, plainProgress, type ShownBatch, showLine } from '../progress.js'
 import { describeFailure, gatewayOf, isTemporary, type RemoteOptions, readReply, remoteCommand } from '../remote.js'
-import { PRIVATE, writeWhole } from '../whole-file.js'
 import { readText } from '../text-file.js'
+import { PRIVATE, writeWhole } from '../whole-file.js'
 
 interface SendBulkOptions extends RemoteOptions {
   name?: string
