@@ -25,7 +25,7 @@ export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(i
 export const monthsOfPage = (newest: string): IdMonths | null => monthsUntil(timeOfId(newest), MONTHS_OF_A_PAGE)
 
 /**
- * Months that hold all of these ids; null as above, or where they are too far apart. The fewer months, the less a statement costs; but each
+ * Months that hold all of these ids, which are in their stored form; null as above, or where they are too far apart. The fewer months, the less a statement costs; but each
  * connection keeps a plan for each number of them.
  */
 export const monthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf(ids, MONTHS_BACK)
@@ -34,19 +34,32 @@ export const monthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf
 export const recentMonthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf(ids, RECENT_MONTHS)
 
 function monthsOf(ids: readonly string[], back: number): IdMonths | null {
-  const times = ids.map(id => timeOfId(id).getTime())
-  const [oldest, newest] = [lowestId(Math.min(...times)), new Date(Math.max(...times))]
-  return SPANS.map(count => monthsUntil(newest, count, back)).find(months => months !== null && oldest >= months.low) ?? null
+  let [oldest = '', newest = ''] = [ids[0], ids[0]]
+  for (const id of ids) {
+    if (id < oldest) oldest = id
+    if (id > newest) newest = id
+  }
+  for (const count of SPANS) {
+    const months = monthsUntil(timeOfId(newest), count, back)
+    if (months === null || oldest >= months.low) return months
+  }
+  return null
 }
 
 const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+
+/** Asked for by every group of facts, several times. As many as there are months within the bounds, by the number of months. */
+const known = new Map<string, IdMonths>()
 
 function monthsUntil(at: Date, count: number, back = MONTHS_BACK): IdMonths | null {
   const now = new Date()
   const monthFromNow = (months: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)
   if (!(at.getTime() >= monthFromNow(-back) && at.getTime() < monthFromNow(MONTHS_AHEAD))) return null
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
-  return monthsBetween(new Date(Date.UTC(year, month + 1 - count)), at)
+  const key = `${year} ${month} ${count}`
+  const months = known.get(key) ?? monthsBetween(new Date(Date.UTC(year, month + 1 - count)), at)
+  known.set(key, months)
+  return months
 }
 
 /** The months of two moments and all in between. */
