@@ -1,6 +1,7 @@
 import { LOWEST_ID, lowestId } from '../domain/id.js'
 import type { Term } from '../domain/retention.js'
 import type { Scope } from '../domain/scope.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from './months.js'
 import { execute, plannedOnce, type Queryable, queryValue, queryValues, run, type Transaction } from './postgres.js'
 
 /** A kind of data of the notifications of a scope. */
@@ -39,16 +40,20 @@ export async function saveProgress(db: Queryable, aged: Aged, doneTo: string, po
  * Data of this kind are about to be written for notifications whose term for it may be over: somebody opens an old link, the post sends an
  * image late. The next run erases them. In the transaction that writes them: the lock makes it wait for a run that is erasing just now.
  */
-export const noteLateData = (db: Transaction, kind: Term['kind'], notifications: readonly string[]): Promise<void> =>
-  execute(db, {
-    name: 'note-late-data',
-    text: `with asked as materialized (select id, account_id, mode from notification where id = any($2::uuid[]) order by id for share)
+export const noteLateData = (db: Transaction, kind: Term['kind'], notifications: readonly string[]): Promise<void> => {
+  const months = recentMonthsOfIds(notifications)
+  return execute(db, {
+    name: nameWithin(months, 'note-late-data'),
+    text: `with asked as materialized (
+       select id, account_id, mode from notification where id = any($2::uuid[]) and ${withinMonths(months, 'id')} order by id for share
+     )
      insert into retention_postponed (account_id, mode, kind, notification_id)
      select a.account_id, a.mode, p.kind, a.id from asked a
      join retention_progress p on p.account_id = a.account_id and p.mode = a.mode and p.kind = $1 and p.done_to >= a.id
      on conflict do nothing`,
     values: [kind, notifications],
   })
+}
 
 /** Those that were looked at longest ago first. */
 export const listPostponed = (db: Queryable, aged: Aged, limit: number): Promise<string[]> =>

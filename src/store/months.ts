@@ -13,9 +13,10 @@ export interface IdMonths {
 
 /** Ids are given by callers: without bounds, made-up ones would fill the memory of the server with plans. */
 const MONTHS_BACK = 72
+const RECENT_MONTHS = 12
 const MONTHS_AHEAD = 2
 const MONTHS_OF_A_PAGE = 6
-const PAGE_SPANS = [1, 2, 4, MONTHS_OF_A_PAGE] as const
+const SPANS = [1, 2, 4, MONTHS_OF_A_PAGE] as const
 
 /** null: no month that has a statement of its own, so that a general one is needed. */
 export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(id), 1)
@@ -24,22 +25,41 @@ export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(i
 export const monthsOfPage = (newest: string): IdMonths | null => monthsUntil(timeOfId(newest), MONTHS_OF_A_PAGE)
 
 /**
- * Months that hold all ids of a page, which are newest first; null as above. The fewer months, the less a statement costs; but each connection
- * keeps a plan for each number of them.
+ * Months that hold all of these ids, which are in their stored form; null as above, or where they are too far apart. The fewer months, the less a statement costs; but each
+ * connection keeps a plan for each number of them.
  */
-export function monthsOfIds(ids: readonly string[]): IdMonths | null {
-  const newest = timeOfId(ids[0]!)
-  return PAGE_SPANS.map(count => monthsUntil(newest, count)).find(months => months !== null && ids.at(-1)! >= months.low) ?? null
+export const monthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf(ids, MONTHS_BACK)
+
+/** The same for statements of which there are many: they have plans of their own for the last year alone, in which nearly all is recorded. */
+export const recentMonthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf(ids, RECENT_MONTHS)
+
+function monthsOf(ids: readonly string[], back: number): IdMonths | null {
+  let [oldest = '', newest = ''] = [ids[0], ids[0]]
+  for (const id of ids) {
+    if (id < oldest) oldest = id
+    if (id > newest) newest = id
+  }
+  for (const count of SPANS) {
+    const months = monthsUntil(timeOfId(newest), count, back)
+    if (months === null || oldest >= months.low) return months
+  }
+  return null
 }
 
 const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
-function monthsUntil(at: Date, count: number): IdMonths | null {
+/** Asked for by every group of facts, several times. As many as there are months within the bounds, by the number of months. */
+const known = new Map<string, IdMonths>()
+
+function monthsUntil(at: Date, count: number, back = MONTHS_BACK): IdMonths | null {
   const now = new Date()
   const monthFromNow = (months: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)
-  if (at.getTime() < monthFromNow(-MONTHS_BACK) || at.getTime() >= monthFromNow(MONTHS_AHEAD)) return null
+  if (!(at.getTime() >= monthFromNow(-back) && at.getTime() < monthFromNow(MONTHS_AHEAD))) return null
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
-  return monthsBetween(new Date(Date.UTC(year, month + 1 - count)), at)
+  const key = `${year} ${month} ${count}`
+  const months = known.get(key) ?? monthsBetween(new Date(Date.UTC(year, month + 1 - count)), at)
+  known.set(key, months)
+  return months
 }
 
 /** The months of two moments and all in between. */

@@ -1,20 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
+import type { Change } from '../../src/domain/delivery/change.js'
 import { lowestId } from '../../src/domain/id.js'
+import { recordChanges } from '../../src/engine/record/record.js'
+import { wakeTagged } from '../../src/store/carrier/early-reports.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
+import { passDelivery, putBackDelivery } from '../../src/store/delivery/claim-returns.js'
 import {
   type ClaimQuestion,
   claimDeliveries,
   claimFailovers,
   findExpiredLeases,
   lastServed,
+  renewLeases,
 } from '../../src/store/delivery/claims.js'
+import { uncountContacts } from '../../src/store/delivery/contacts.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { lockDueSteps } from '../../src/store/delivery/due-steps.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { listQueue } from '../../src/store/delivery/queue.js'
 import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
-import { type IdMonths, monthOfId, monthsOfIds } from '../../src/store/months.js'
+import { findStatingEvents } from '../../src/store/evidence/sent-content.js'
+import { type IdMonths, monthOfId, monthsOfIds, nameWithin, recentMonthsOfIds } from '../../src/store/months.js'
+import { findVisitedDeliveries } from '../../src/store/recipient/visits.js'
+import { readEvents, readVisitDates } from '../../src/store/webhook/attempts.js'
 import { type Settlement, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase } from '../support/database/database.js'
 import { readPlans } from '../support/database/plans.js'
@@ -43,7 +52,8 @@ const monthAgo = (months: number): Date => {
 async function store(account: string, state: string, at: Date): Promise<string> {
   const id = `${lowestId(at.getTime()).slice(0, 14)}7${randomUUID().slice(15)}`
   await pool.query(
-    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject) values ($1, $2, 'live', $3, 'Maria', 'Aviso')`,
+    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
+     values ($1, $2, 'live', $3, 'Maria', 'Aviso', 'Texto')`,
     [id, account, at],
   )
   await pool.query(
@@ -67,7 +77,11 @@ const question = (more: Partial<ClaimQuestion> = {}): ClaimQuestion => ({
 
 /** The months of which a plan has partitions. */
 const monthsIn = (plan: string): string[] =>
-  [...new Set([...plan.matchAll(/(?:delivery|notification|attachment|event)_(\d{4}_\d\d)/g)].map(([, month]) => month!))].sort()
+  [
+    ...new Set(
+      [...plan.matchAll(/(?:delivery|notification|attachment|event|sent_content)_(\d{4}_\d\d)/g)].map(([, month]) => month!),
+    ),
+  ].sort()
 /** The least id of a month, or of one after it. */
 const startOf = (month: string, later: number): string =>
   lowestId(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + later))
@@ -292,6 +306,152 @@ test('a page of the console opens the months in which it usually lies, and all o
   const all = await list(quiet)
   expect(all.found).toEqual(old)
   expect(all.months.length).toBeGreaterThanOrEqual(MONTHS)
+})
+
+/** With its first event and a content as it left. */
+async function storeWhole(at: Date): Promise<string> {
+  const id = await store(accounts[0]!, 'done', at)
+  await pool.query(
+    `insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
+     values ($1, 1, $2, 'accepted', 'api', '{}', '\\x00', sha256('a'), sha256('b'), sha256('c'))`,
+    [id, at],
+  )
+  await pool.query(
+    `insert into sent_content (notification_id, seq, channel, type, extension, size, sha256, packing, bytes)
+     values ($1, 1, 'email', 'text/plain', 'txt', 1, sha256('a'), 'none', 'a')`,
+    [id],
+  )
+  return id
+}
+
+async function storeErased(at: Date): Promise<string> {
+  const id = await storeWhole(at)
+  await database.tamper('update notification set erased_at = now() where id = $1', [id])
+  return id
+}
+
+const factsOf = (notification: string): Change[] => {
+  const fact = { channel: 'email', at: new Date(), source: 'recipient' } as const
+  return [
+    { kind: 'fact', notification, fact: { ...fact, type: 'answered', data: { answer: 'Sim', answerId: randomUUID() } } },
+    { kind: 'fact', notification, fact: { ...fact, type: 'note', data: {} }, noteLimit: { most: 5, once: true } },
+  ]
+}
+
+const OWNER = randomUUID()
+const hold = (ids: readonly string[], state: 'sending' | 'done') =>
+  database.asOwner(
+    `update delivery set state = $2, attempt = 1, tried = '{0}', lease_owner = $3, lease_until = now() + interval '1 hour'
+     where notification_id = any($1::uuid[])`,
+    [ids, state, OWNER],
+  )
+const heldBy = (notification: string) => ({ notification, channel: 'email', attempt: 1, owner: OWNER }) as const
+
+/** What is done with notifications that are known: for how many of these it was done, and how many statements of it read months. */
+const works: Readonly<Record<string, { statements: number; work: (ids: readonly string[]) => Promise<number> }>> = {
+  'facts are recorded, some of notifications that are erased or do not exist': {
+    // They are locked, the others are looked for, read, the others are looked for, their notes, the writing, the terms of visits.
+    statements: 7,
+    work: async ids => {
+      const at = new Date(Number.parseInt(ids[0]!.replace('-', '').slice(0, 12), 16))
+      const others = [await storeErased(at), `${ids[0]!.slice(0, 24)}${randomUUID().slice(24)}`]
+      const { outcomes } = await recordChanges(pool, Date.now, [...ids, ...others].flatMap(factsOf))
+      return outcomes.filter((outcome, place) => place % 2 === 0 && outcome === 'recorded').length
+    },
+  },
+  'recipients visit': {
+    statements: 1,
+    work: async ids => {
+      const found = await findVisitedDeliveries(
+        pool,
+        ids.map(notification => ({ notification, channel: 'email' })),
+      )
+      return found.filter(visited => visited !== null).length
+    },
+  },
+  'leases are prolonged': {
+    statements: 1,
+    work: async ids => {
+      await hold(ids, 'sending')
+      const kept = await renewLeases(pool, ids.map(heldBy), 60_000)
+      await hold(ids, 'done')
+      return kept.size
+    },
+  },
+  'webhooks are written': { statements: 1, work: async ids => (await readEvents(pool, ids)).size },
+  'webhooks about erased visits are written': { statements: 1, work: async ids => (await readVisitDates(pool, ids)).length },
+  'stated contents are looked for': { statements: 1, work: async ids => (await findStatingEvents(pool, ids)).length },
+  'contacts are taken back, early reports woken': {
+    statements: 2,
+    work: async ids => {
+      await uncountContacts(pool, ids.map(heldBy))
+      await wakeTagged(pool, ids)
+      return ids.length
+    },
+  },
+}
+
+test('work on notifications that are known opens their months alone, wherever they are recent', async () => {
+  for (const months of [[0], [3, 3, 3], [1, 0, 1]]) {
+    const ids = await Promise.all(months.map(month => storeWhole(monthAgo(month))))
+    const expected = months.map(month => nameOf(monthAgo(month)))
+    for (const [what, { statements, work }] of Object.entries(works)) {
+      let done = 0
+      const plans = (
+        await readPlans(pool, async () => {
+          done = await work(ids)
+        })
+      ).filter(({ plan }) => monthsIn(plan).length > 0)
+      expect(done, what).toBe(ids.length)
+      expect(plans, what).toHaveLength(statements)
+      for (const { plan } of plans) {
+        expect(expected, what).toEqual(expect.arrayContaining(monthsIn(plan)))
+        // Months that only the values rule out are opened and locked all the same.
+        expect(plan, what).not.toContain('Subplans Removed')
+        // Of months without statistics the server expects one row: it must not compare those of a group with each other.
+        expect(plan, what).not.toMatch(/Join Filter: .*notification_id/)
+      }
+    }
+  }
+})
+
+test('work on notifications that are far apart, very old or of the future is done all the same', async () => {
+  await database.asOwner("select ensure_month(now() + n * interval '1 month') from unnest(array[-100, -80, 4, 5]) n")
+  for (const months of [[0, 15], [13], [17, 12, 16], [100, 0, 80], [-4], [-5, 0, 100, 3]]) {
+    const ids = await Promise.all(months.map(month => storeWhole(monthAgo(month))))
+    for (const [what, { work }] of Object.entries(works)) expect(await work(ids), `${what}: ${months}`).toBe(ids.length)
+  }
+})
+
+test('a claim is passed on and put back in the month of its notification alone, however old it is', async () => {
+  for (const month of [0, 5, 17]) {
+    const id = await storeWhole(monthAgo(month))
+    const to = { carrier: 'other', owner: OWNER, leaseMs: 60_000 }
+    await hold([id], 'sending')
+    const plans = await readPlans(pool, async () => {
+      expect(await passDelivery(pool, heldBy(id), to)).toBe(true)
+      await putBackDelivery(pool, heldBy(id), 0)
+    })
+    expect(plans).toHaveLength(2)
+    for (const { plan } of month < 12 ? plans : []) {
+      expect(monthsIn(plan), plan).toEqual([nameOf(monthAgo(month))])
+      expect(plan).not.toContain('Subplans Removed')
+    }
+    const { rows } = await pool.query('select state, carrier from delivery where notification_id = $1', [id])
+    expect(rows).toEqual([{ state: 'queued', carrier: 'other' }])
+    await hold([id], 'done')
+  }
+})
+
+test('work on notifications has plans of its own for the last year alone, in any order of their ids', () => {
+  const idOf = (months: number) => lowestId(monthAgo(months).getTime())
+  const names = Array.from({ length: 100 }, (_, months) => nameWithin(recentMonthsOfIds([idOf(months - 10)]), 'work'))
+  // The last twelve, the current one, the next one; and the general one.
+  expect(new Set(names).size).toBe(15)
+  expect(recentMonthsOfIds([idOf(12)])).toEqual(monthOfId(idOf(12)))
+  expect(recentMonthsOfIds([idOf(13)])).toBeNull()
+  expect(recentMonthsOfIds([idOf(2), idOf(0), idOf(1)])).toEqual(monthsOfIds([idOf(0), idOf(2)]))
+  expect([recentMonthsOfIds([]), recentMonthsOfIds(['no id'])]).toEqual([null, null])
 })
 
 test('the statements of a page of the console are planned once for each connection', async () => {

@@ -13,14 +13,14 @@ export const suppress = (
   db: Queryable,
   entry: { notification: string; channel: Channel; reason: SuppressionReason },
 ): Promise<void> =>
-  execute(
-    db,
-    `insert into suppression (account_id, mode, channel, recipient, reason, notification_id)
-     select account_id, mode, channel, lower(recipient), $3, notification_id from delivery
-     where notification_id = $1 and channel = $2 and recipient is not null
-     on conflict do nothing`,
-    [entry.notification, entry.channel, entry.reason],
-  )
+  execute(db, {
+    name: 'suppress',
+    text: `insert into suppression (account_id, mode, channel, recipient, reason, notification_id)
+           select account_id, mode, channel, lower(recipient), $3, notification_id from delivery
+           where notification_id = $1 and channel = $2 and recipient is not null
+           on conflict do nothing`,
+    values: [entry.notification, entry.channel, entry.reason],
+  })
 
 export interface Contact extends Scope {
   channel: Channel

@@ -1,5 +1,6 @@
 import type { CarrierSource } from '../../domain/delivery/carrier-source.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
 import { byLikelihood, type CarrierReference, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 
@@ -87,13 +88,16 @@ export const wakeNamed = (db: Queryable, carriers: readonly string[], names: rea
   })
 
 /** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
-export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> =>
-  execute(db, {
-    name: 'wake-tagged-reports',
+export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> => {
+  const months = recentMonthsOfIds(notifications)
+  return execute(db, {
+    name: nameWithin(months, 'wake-tagged-reports'),
     text: `update early_report e set ${WOKEN} from delivery d
-     where d.notification_id = any($1::uuid[]) and ${WITH_UNKNOWN_OUTCOME} and e.report #>> '{of,tag,recipient}' = d.recipient`,
+     where d.notification_id = any($1::uuid[]) and ${withinMonths(months, 'd.notification_id')}
+       and ${WITH_UNKNOWN_OUTCOME} and e.report #>> '{of,tag,recipient}' = d.recipient`,
     values: [notifications],
   })
+}
 
 /** One at a time: two statements that delete several in different orders could wait for each other. */
 export const deleteEarlyReport = (db: Queryable, id: string): Promise<void> =>

@@ -1,4 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
+import { type IdMonths, nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { execute, matchesRow, type Queryable } from '../postgres.js'
 import { attemptedBy } from './claims.js'
 
@@ -17,34 +18,41 @@ export interface Taker {
   leaseMs: number
 }
 
-const HELD =
-  "notification_id = $1 and channel = $2 and attempt = $3 and lease_owner = $4 and state = 'sending' and lease_until > now()"
+const heldIn = (months: IdMonths | null): string =>
+  `notification_id = $1 and channel = $2 and attempt = $3 and lease_owner = $4 and state = 'sending' and lease_until > now()
+     and ${withinMonths(months, 'notification_id')}`
 
 /** Gives the attempt to another lane before any carrier is called; false: the claim no longer held it. */
 export const passDelivery = (
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
   to: Taker,
-): Promise<boolean> =>
-  matchesRow(
-    db,
-    `update delivery set carrier = $5, attempted = ${attemptedBy('$5')}, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
-    [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],
-  )
+): Promise<boolean> => {
+  const months = recentMonthsOfIds([notification])
+  return matchesRow(db, {
+    name: nameWithin(months, 'pass-delivery'),
+    text: `update delivery set carrier = $5, attempted = ${attemptedBy('$5')}, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond'
+           where ${heldIn(months)}`,
+    values: [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],
+  })
+}
 
 /** Undoes the claim; only the time at which the delivery may be claimed again changes. */
 export const putBackDelivery = (
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
   delayMs: number,
-): Promise<void> =>
-  execute(
-    db,
+): Promise<void> => {
+  const months = recentMonthsOfIds([notification])
+  return execute(db, {
+    name: nameWithin(months, 'put-back-delivery'),
     // More than one carrier in this round: the claim was a failover, which does not count any more.
-    `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int, tried = null,
-       lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
-    [notification, channel, attempt, owner, delayMs],
-  )
+    text: `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int, tried = null,
+             lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond'
+           where ${heldIn(months)}`,
+    values: [notification, channel, attempt, owner, delayMs],
+  })
+}
 
 /**
  * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the

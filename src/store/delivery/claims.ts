@@ -3,7 +3,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { type IdMonths, nameWithin, withinMonths } from '../months.js'
+import { type IdMonths, nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValue, run } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
 import { heldBy, isHeld, UNSURE } from './holds.js'
@@ -282,18 +282,22 @@ export interface Lease {
  * delivery that another transaction holds waits for the next renewal: to wait for it here would lose the leases of all others.
  */
 export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs: number): Promise<Set<Lease>> {
+  const months = recentMonthsOfIds(held.map(({ notification }) => notification))
   const { rows } = await run<Lease>(db, {
-    name: 'renew-leases',
+    name: nameWithin(months, 'renew-leases'),
     text: `with held as (
-             select notification_id, channel from delivery
-             where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
-               and state = 'sending' and lease_until > now()
-             order by notification_id, channel for no key update skip locked
+             select d.* from json_to_recordset($1) as lease(notification uuid, owner uuid) cross join lateral (
+               select notification_id, channel from delivery
+               where notification_id = lease.notification and lease_owner = lease.owner and state = 'sending' and lease_until > now()
+                 and ${withinMonths(months, 'notification_id')}
+               for no key update skip locked
+             ) d
            )
-           update delivery d set lease_until = now() + $3 * interval '1 millisecond' from held h
-           where d.notification_id = h.notification_id and d.channel = h.channel and d.notification_id = any($1::uuid[])
+           update delivery d set lease_until = now() + $2 * interval '1 millisecond' from held h
+           where d.notification_id = h.notification_id and d.channel = h.channel
+             and d.notification_id = any(array(select notification_id from held)) and ${withinMonths(months, 'd.notification_id')}
            returning d.notification_id as notification, d.lease_owner as owner`,
-    values: [held.map(({ notification }) => notification), held.map(({ owner }) => owner), leaseMs],
+    values: [JSON.stringify(held.map(({ notification, owner }) => ({ notification, owner }))), leaseMs],
   })
   const kept = new Set(rows.map(nameOf))
   return new Set(held.filter(lease => kept.has(nameOf(lease))))

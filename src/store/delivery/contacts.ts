@@ -1,4 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
+import { recentMonthsOfIds, withinMonths } from '../months.js'
 import { deleteInBatches, execute, matchesRow, type Queryable, queryRow } from '../postgres.js'
 import type { Claim } from './claims.js'
 
@@ -29,20 +30,24 @@ export const countContact = (db: Queryable, person: Person, day: string, message
 export const uncountContacts = (
   db: Queryable,
   deliveries: readonly { notification: string; channel: Channel }[],
-): Promise<void> =>
-  execute(
+): Promise<void> => {
+  const ids = deliveries.map(({ notification }) => notification)
+  const months = recentMonthsOfIds(ids)
+  return execute(
     db,
     `with unreached as (
        select c.account_id, c.mode, c.channel, c.recipient, c.day, d.reference
-       from delivery d join contact_day c on c.account_id = d.account_id and c.mode = d.mode and c.channel = d.channel
-         and c.recipient = d.recipient and d.reference = any(c.messages)
-       where d.notification_id = any($1::uuid[]) and (d.notification_id, d.channel) in (select * from unnest($1::uuid[], $2::text[]))
-       order by c.account_id, c.mode, c.channel, c.recipient, c.day for no key update of c skip locked
+       from unnest($1::uuid[], $2::text[]) as asked(id, channel)
+       cross join lateral (select account_id, mode, channel, recipient, reference from delivery
+         where notification_id = asked.id and channel = asked.channel and ${withinMonths(months, 'notification_id')} limit 1) d
+       cross join lateral (select * from contact_day where account_id = d.account_id and mode = d.mode and channel = d.channel
+         and recipient = d.recipient and d.reference = any(messages) for no key update skip locked) c
      )
      update contact_day c set messages = array_remove(c.messages, u.reference) from unreached u
      where c.account_id = u.account_id and c.mode = u.mode and c.channel = u.channel and c.recipient = u.recipient and c.day = u.day`,
-    [deliveries.map(({ notification }) => notification), deliveries.map(({ channel }) => channel)],
+    [ids, deliveries.map(({ channel }) => channel)],
   )
+}
 
 /** `earlier`: the notification that brings the same content; null: another node is writing it at this moment. */
 export type ContentUse = { taken: true } | { taken: false; earlier: string | null; wasSent: boolean; dueAt: Date | null }

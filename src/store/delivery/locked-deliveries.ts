@@ -1,6 +1,7 @@
 import type { DeliveryStatus } from '../../domain/delivery/status.js'
 import type { Scope } from '../../domain/scope.js'
 import type { StepCondition } from '../../domain/send/sequence.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { findWritten } from '../notification/notifications.js'
 import { type Queryable, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
@@ -39,10 +40,12 @@ interface Locked {
  * frozen node holds must not delay the facts about all others.
  */
 export async function lockNotifications(db: Queryable, ids: readonly string[]): Promise<Locked> {
+  const months = recentMonthsOfIds(ids)
   const free = new Set(
     await queryValues<string>(db, {
-      name: 'lock-notifications',
-      text: 'select id from notification where id = any($1::uuid[]) order by id for no key update skip locked',
+      name: nameWithin(months, 'lock-notifications'),
+      text: `select id from notification where id = any($1::uuid[]) and ${withinMonths(months, 'id')}
+             order by id for no key update skip locked`,
       values: [ids],
     }),
   )
@@ -70,15 +73,20 @@ interface LockedDeliveries {
  * not found: nothing more is recorded of it.
  */
 export async function readLocked(db: Queryable, ids: readonly string[]): Promise<LockedDeliveries> {
+  const months = recentMonthsOfIds(ids)
   const { rows } = await run<LockedRow>(db, {
-    name: 'read-locked',
+    name: nameWithin(months, 'read-locked'),
     text: `select ${STATUS_COLUMNS}, d.account_id as account, d.mode, d.step, d.condition, d.due_at as "dueAt", n.send_at as "sendAt", d.bound_cost::float8 as "boundCost", d.attempt, d.lease_owner as "leaseOwner",
-             coalesce(d.attempted, '{}') as attempted, (select count(*) from delivery s where s.notification_id = n.id) as siblings,
+             coalesce(d.attempted, '{}') as attempted, (select count(*) from delivery s where s.notification_id = n.id and ${withinMonths(months, 's.notification_id')}) as siblings,
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
-           from notification n join delivery d on d.notification_id = n.id
-           cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
-           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) and n.erased_at is null
-           order by n.id, d.channel for no key update of d skip locked`,
+           -- A look-up for each id: joined, without statistics of the month, the rows of all of them would be compared one by one.
+           from unnest($1::uuid[]) as asked(id)
+           cross join lateral (select * from notification where id = asked.id and ${withinMonths(months, 'id')} and erased_at is null limit 1) n
+           cross join lateral (select * from delivery where notification_id = asked.id and ${withinMonths(months, 'notification_id')}
+             for no key update skip locked) d
+           cross join lateral (select seq, at, hash from event where notification_id = asked.id and ${withinMonths(months, 'notification_id')}
+             order by seq desc limit 1) e
+           order by n.id, d.channel`,
     values: [ids],
   })
   const seen = new Map<string, number>()
@@ -130,12 +138,14 @@ export async function readLocked(db: Queryable, ids: readonly string[]): Promise
 async function findHeld(db: Queryable, ids: readonly string[], seen: ReadonlyMap<string, number>): Promise<Set<string>> {
   const unseen = ids.filter(id => !seen.has(id))
   if (unseen.length === 0) return new Set()
+  const months = recentMonthsOfIds(unseen)
   return new Set(
-    await queryValues<string>(
-      db,
-      `select distinct d.notification_id from delivery d join notification n on n.id = d.notification_id
-       where d.notification_id = any($1::uuid[]) and n.id = any($1::uuid[]) and n.erased_at is null`,
-      [unseen],
-    ),
+    await queryValues<string>(db, {
+      name: nameWithin(months, 'find-held'),
+      text: `select asked.id from unnest($1::uuid[]) as asked(id)
+             cross join lateral (select from notification where id = asked.id and ${withinMonths(months, 'id')} and erased_at is null limit 1) n
+             cross join lateral (select from delivery where notification_id = asked.id and ${withinMonths(months, 'notification_id')} limit 1) d`,
+      values: [unseen],
+    }),
   )
 }

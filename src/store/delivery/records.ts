@@ -3,6 +3,7 @@ import type { PackedContent } from '../../domain/delivery/sent-content.js'
 import type { DeliveryStatus } from '../../domain/delivery/status.js'
 import type { ChainedEvent } from '../../domain/evidence/evidence.js'
 import type { Scope } from '../../domain/scope.js'
+import { type IdMonths, nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { type Queryable, queryValue } from '../postgres.js'
 
 export interface DeliveryWrite {
@@ -85,10 +86,11 @@ interface RecordWrites {
 export const writeRecords = async (
   db: Queryable,
   { events, deliveries, references, contents, tallies, usage, costs }: RecordWrites,
-): Promise<number> =>
-  (await queryValue<number>(db, {
-    name: 'write-records',
-    text: WRITE_RECORDS,
+): Promise<number> => {
+  const months = recentMonthsOfIds(deliveries.map(({ notification }) => notification))
+  const queued = await queryValue<number>(db, {
+    name: nameWithin(months, 'write-records'),
+    text: writeRecordsIn(months),
     values: [
       JSON.stringify(events.map(({ event, ...write }) => ({ ...event, ...write, salt: event.salt.toString('hex') }))),
       JSON.stringify(deliveries.map(({ status, ...write }) => ({ ...status, ...write }))),
@@ -98,7 +100,9 @@ export const writeRecords = async (
       JSON.stringify(usage),
       JSON.stringify(costs),
     ],
-  }))!
+  })
+  return queued!
+}
 
 const contentRow = ({ content: { statement, salt, bytes, ...packed }, ...of }: ContentWrite) => ({
   ...of,
@@ -110,7 +114,8 @@ const contentRow = ({ content: { statement, salt, bytes, ...packed }, ...of }: C
   bytes: bytes.toString('base64'),
 })
 
-const WRITE_RECORDS = `
+/** `months`: of the written deliveries. */
+const writeRecordsIn = (months: IdMonths | null): string => `
   with happened as materialized (
     select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
       commit text, prev text, hash text, account uuid, mode text, channel text, announced boolean)
@@ -172,8 +177,8 @@ const WRITE_RECORDS = `
       answers = nullif(u.answers, '[]'), tracking_code = u."trackingCode", recording = decode(u.recording, 'hex'), ordinal = u.ordinal,
       unknown_count = u."unknownCount", resent = u.resent, parts = nullif(u.parts, '[]'), taken = u.taken
     from changed u
-    -- The list of ids limits the update to the months that hold them, before the join.
+    -- The list of ids limits the update to them before the join: with the months alone, a whole month might be read.
     where d.notification_id = u.notification and d.channel = u.channel
-      and d.notification_id = any(array(select notification from changed))
+      and d.notification_id = any(array(select notification from changed)) and ${withinMonths(months, 'd.notification_id')}
   )
   select count(*) as queued from messages where state = 'queued'`

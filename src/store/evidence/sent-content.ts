@@ -5,6 +5,7 @@ import { maskRanges, type PackedContent, type Range, type StoredFile } from '../
 import { base64Lines } from '../../domain/text/base64-lines.js'
 import { digest } from '../../runtime/digest.js'
 import { readBlobs } from '../files/read.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { type Queryable, queryRow, queryRows } from '../postgres.js'
 
 /** A content as it left, of a notification. */
@@ -71,14 +72,18 @@ export async function readSentMessage(
 export const findStatingEvents = (
   db: Queryable,
   notifications: readonly string[],
-): Promise<{ reference: string | null; attempt: number | null }[]> =>
-  queryRows(db, {
-    name: 'find-stating-events',
+): Promise<{ reference: string | null; attempt: number | null }[]> => {
+  const months = recentMonthsOfIds(notifications)
+  return queryRows(db, {
+    name: nameWithin(months, 'find-stating-events'),
     text: `select e.data ->> 'reference' as reference, (e.data ->> 'attempt')::int as attempt
-     from sent_content c join event e on e.notification_id = c.notification_id and e.seq = c.seq
-     where c.notification_id = any($1::uuid[]) and e.notification_id = any($1::uuid[])`,
+     from sent_content c cross join lateral (
+       select data from event where notification_id = c.notification_id and seq = c.seq and ${withinMonths(months, 'notification_id')} limit 1
+     ) e
+     where c.notification_id = any($1::uuid[]) and ${withinMonths(months, 'c.notification_id')}`,
     values: [notifications],
   })
+}
 
 interface ContentRow {
   type: string

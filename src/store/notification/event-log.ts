@@ -3,6 +3,7 @@ import type { ChainedEvent } from '../../domain/evidence/evidence.js'
 import { LOWEST_ID } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { type Pool, type Queryable, queryRow, queryRows, run, snapshot } from '../postgres.js'
 
 export interface LoggedNotification {
@@ -127,13 +128,16 @@ export interface Note {
  * The notes of these sources that the chains of these notifications hold. Wrong replies to a question are left out: the limit of
  * tries bounds them, and they must not take the room of other notes. Only what is compared is read: a note may hold a long reply.
  */
-export const readNotes = (db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> =>
-  queryRows(
-    db,
-    `select notification_id as notification, source,
-       jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
-         'reason', data->'reason', 'reportedAt', data->'reportedAt') as words
-     from event
-     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
-    [notifications, sources],
-  )
+export const readNotes = (db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> => {
+  const months = recentMonthsOfIds(notifications)
+  return queryRows(db, {
+    name: nameWithin(months, 'read-notes'),
+    text: `select notification_id as notification, source,
+             jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
+               'reason', data->'reason', 'reportedAt', data->'reportedAt') as words
+           from event
+           where notification_id = any($1::uuid[]) and ${withinMonths(months, 'notification_id')}
+             and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
+    values: [notifications, sources],
+  })
+}

@@ -3,6 +3,7 @@ import type { Scope } from '../../domain/scope.js'
 import { recordAudit } from '../audit.js'
 import { lockLines, markAccepted } from '../bulk/line-acceptance.js'
 import { ensureMonths } from '../migrate.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import {
   deleteInBatches,
   execute,
@@ -75,14 +76,16 @@ const acceptQuery = (group: readonly Acceptance[]) => ({
 })
 
 /** Which of these notifications exist. */
-export const findWritten = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>
-  new Set(
+export const findWritten = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> => {
+  const months = recentMonthsOfIds(ids)
+  return new Set(
     await queryValues<string>(db, {
-      name: 'find-written',
-      text: 'select id from notification where id = any($1::uuid[])',
+      name: nameWithin(months, 'find-written'),
+      text: `select id from notification where id = any($1::uuid[]) and ${withinMonths(months, 'id')}`,
       values: [ids],
     }),
   )
+}
 
 /**
  * Each kind of row is one JSON array. One array per column would cost the API half as much processor time again (bench/accept/accept.ts),
@@ -178,7 +181,7 @@ const attachmentRows = (group: readonly Acceptance[]): string =>
 
 /** null: erased. */
 export const readContent = (db: Queryable, id: string): Promise<string | null> =>
-  queryValue(db, 'select content from notification where id = $1', [id])
+  queryValue(db, { name: 'read-content', text: 'select content from notification where id = $1', values: [id] })
 
 /** The send that a key belongs to, while it is remembered (24 hours). */
 export const findKeyUse = (db: Queryable, { account, mode }: Scope, key: string): Promise<KeyUse | null> =>

@@ -4,6 +4,7 @@ import type { DeliveryState, Failure } from '../../domain/delivery/status.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import type { LinkTarget } from '../../domain/recipient/link.js'
 import { readBlob } from '../files/read.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { matchesRow, type Queryable, queryRow, run } from '../postgres.js'
 
 export interface ListedFile {
@@ -41,22 +42,25 @@ export interface VisitedDelivery {
  * its key, also where the server has no statistics.
  */
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
+  const ids = targets.map(target => target.notification)
+  const months = recentMonthsOfIds(ids)
   const { rows } = await run<Omit<VisitedDelivery, 'target' | 'settings'> & { place: number; settings: StoredSettings }>(db, {
-    name: 'find-visited',
+    name: nameWithin(months, 'find-visited'),
     text: `select t.place, a.name as "accountName", a.settings, encode(a.logo, 'hex') as logo, n.subject,
              n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
              d.link_opened_at as "linkOpenedAt", c.confirmed_at as "confirmedAt", c.channel as "confirmedBy", d.failure,
              coalesce((select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
-               order by f.ordinal) from attachment f where f.notification_id = t.notification_id), '[]') as files
+               order by f.ordinal) from attachment f where f.notification_id = t.notification_id and ${withinMonths(months, 'f.notification_id')}), '[]') as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
-           cross join lateral (select * from notification where id = t.notification_id offset 0) n
-           cross join lateral (select * from delivery where notification_id = t.notification_id and channel = t.channel offset 0) d
+           cross join lateral (select * from notification where id = t.notification_id and ${withinMonths(months, 'id')} offset 0) n
+           cross join lateral (select * from delivery where notification_id = t.notification_id and channel = t.channel
+             and ${withinMonths(months, 'notification_id')} offset 0) d
            join account a on a.id = n.account_id
            left join lateral (select o.channel, o.confirmed_at from delivery o
-                              where o.notification_id = t.notification_id and o.confirmed_at is not null
+                              where o.notification_id = t.notification_id and ${withinMonths(months, 'o.notification_id')} and o.confirmed_at is not null
                               order by o.channel <> t.channel, o.confirmed_at limit 1) c on true
            where n.subject is not null and n.recipient_name is not null and n.content is not null`,
-    values: [targets.map(target => target.notification), targets.map(target => target.channel)],
+    values: [ids, targets.map(target => target.channel)],
   })
   const found: (VisitedDelivery | null)[] = targets.map(() => null)
   for (const { place, settings, ...row } of rows) {
@@ -79,11 +83,11 @@ export async function readFile(
   notification: string,
   ordinal: number,
 ): Promise<{ name: string; bytes: Buffer } | null> {
-  const file = await queryRow<{ name: string; sha256: string }>(
-    db,
-    "select name, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 and ordinal = $2",
-    [notification, ordinal],
-  )
+  const file = await queryRow<{ name: string; sha256: string }>(db, {
+    name: 'find-file',
+    text: "select name, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 and ordinal = $2",
+    values: [notification, ordinal],
+  })
   const bytes = file && (await readBlob(db, file.sha256))
   return bytes && { name: file.name, bytes }
 }
@@ -96,9 +100,9 @@ export interface Confirmation {
 
 /** The event of the recipient's confirmation. */
 export const findConfirmation = (db: Queryable, target: LinkTarget): Promise<Confirmation | null> =>
-  queryRow(
-    db,
-    `select seq, at, encode(hash, 'hex') as hash from event
-     where notification_id = $1 and type = 'confirmed' and data->>'channel' = $2 order by seq limit 1`,
-    [target.notification, target.channel],
-  )
+  queryRow(db, {
+    name: 'find-confirmation',
+    text: `select seq, at, encode(hash, 'hex') as hash from event
+           where notification_id = $1 and type = 'confirmed' and data->>'channel' = $2 order by seq limit 1`,
+    values: [target.notification, target.channel],
+  })

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../domain/delivery/rebuild.js'
 import type { Failure } from '../../domain/delivery/status.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
+import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { filterBy, plannedOnce, type Queryable, queryRows, run } from '../postgres.js'
 
 /** One request to an endpoint and its response. */
@@ -83,12 +84,13 @@ export interface WebhookEvent extends StoredEvent {
 
 /** All events of these notifications, in order. */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
+  const months = recentMonthsOfIds(notifications)
   // One JSON text is read several times as fast as rows.
   const { rows } = await run<{ events: [string, number, string, string, string, Json][] | null }>(db, {
-    name: 'read-webhook-events',
+    name: nameWithin(months, 'read-webhook-events'),
     text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
              order by notification_id, seq) as events
-           from event where notification_id = any($1::uuid[])`,
+           from event where notification_id = any($1::uuid[]) and ${withinMonths(months, 'notification_id')}`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
@@ -113,11 +115,13 @@ export interface VisitDates {
   failureDetail: string | null
 }
 
-export const readVisitDates = (db: Queryable, notifications: readonly string[]): Promise<VisitDates[]> =>
-  queryRows(
-    db,
-    `select notification_id as notification, channel, read_at as "readAt", confirmed_at as "confirmedAt", link_opened_at as "linkOpenedAt",
-       failed_at as "failedAt", failure, failure_detail as "failureDetail"
-     from delivery where notification_id = any($1::uuid[])`,
-    [notifications],
-  )
+export const readVisitDates = (db: Queryable, notifications: readonly string[]): Promise<VisitDates[]> => {
+  const months = recentMonthsOfIds(notifications)
+  return queryRows(db, {
+    name: nameWithin(months, 'read-visit-dates'),
+    text: `select notification_id as notification, channel, read_at as "readAt", confirmed_at as "confirmedAt", link_opened_at as "linkOpenedAt",
+             failed_at as "failedAt", failure, failure_detail as "failureDetail"
+           from delivery where notification_id = any($1::uuid[]) and ${withinMonths(months, 'notification_id')}`,
+    values: [notifications],
+  })
+}

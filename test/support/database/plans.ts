@@ -59,7 +59,7 @@ export async function readPlans(
   try {
     await client.query('begin')
     for (const setting of settings) await client.query(`set local ${setting}`)
-    for (const { text, values = [] } of asked.filter(statement => /^\s*(select|with)\b/i.test(statement.text))) {
+    for (const { text, values = [] } of asked.filter(statement => /^\s*(select|with|update)\b/i.test(statement.text))) {
       await client.query(`prepare planned as ${text}`)
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
         `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`}`,

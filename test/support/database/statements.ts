@@ -11,10 +11,13 @@ export function afterStatement(pool: Pool, name: string, then: () => Promise<unk
     client.query = (async (...args: unknown[]) => {
       const result = await query(...args)
       const asked = args[0] as pg.QueryConfig
-      if (asked.name === name && !isEmpty(asked.values?.[0])) await then()
+      if (isNamed(asked, name) && !isEmpty(asked.values?.[0])) await then()
       return result
     }) as typeof client.query
   })
 }
+
+/** A statement about some months has these in its name as well (nameWithin). */
+const isNamed = (asked: pg.QueryConfig, name: string): boolean => `${asked.name} `.startsWith(`${name} `)
 
 const isEmpty = (rows: unknown): boolean => rows === '[]' || (Array.isArray(rows) && rows.length === 0)
