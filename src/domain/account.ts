@@ -1,8 +1,7 @@
 import { type HolidayKind, holidayKinds } from './contact/holidays.js'
-import { refuse } from './errors.js'
 import { type RetentionSettings, retentionSettings } from './retention.js'
 import { explainCnpj, readCnpj, readPrivacyContact, readSenderPhone, readSite, type SenderSettings } from './send/sender.js'
-import { countCharacters, hasControlCharacters, isBlank } from './text/text.js'
+import { hasControlCharacters } from './text/text.js'
 
 /** The settings of an account that belong to no channel; each channel's module declares its own beside these. */
 export interface CoreSettings extends SenderSettings, RetentionSettings {
@@ -62,21 +61,6 @@ export const whole =
   }
 
 export const oneLine = (text: string): string | null => (hasControlCharacters(text) || text.length > 200 ? null : text.trim())
-
-export const MAX_ACCOUNT_NAME_CHARACTERS = 200
-
-/** The name of an account or of its entity. `field`: where it was given. */
-export function readAccountName(text: string, field: string): string {
-  const name = text.trim()
-  if (isBlank(name)) refuse('required', field)
-  if (hasControlCharacters(name)) refuse('lineBreak', field)
-  if (countCharacters(name) > MAX_ACCOUNT_NAME_CHARACTERS) refuse('tooLong', field, String(MAX_ACCOUNT_NAME_CHARACTERS))
-  return name
-}
-
-/** An account without an entity has one of its own name. */
-export const readEntityName = (text: string | undefined, name: string, field: string): string =>
-  text === undefined || isBlank(text) ? name : readAccountName(text, field)
 
 export const yesOrNo = (text: string): boolean | null => (text === 'true' ? true : text === 'false' ? false : null)
 

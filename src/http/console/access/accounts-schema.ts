@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { MAX_ACCOUNT_NAME_CHARACTERS } from '../../../domain/account.js'
+import { MAX_ACCOUNT_NAME_CHARACTERS } from '../../../domain/account-name.js'
 import { bilingual, list, moment, one, orNull, text } from '../wire.js'
 
 const accountRow = Type.Object({ id: text, name: text, entity: text, createdAt: moment })

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { accountSettings } from '../../../channels/account-settings.js'
-import { readAccountName, readEntityName, type SettingValue, settingsOf } from '../../../domain/account.js'
+import { type SettingValue, settingsOf } from '../../../domain/account.js'
+import { readAccountName, readEntityName } from '../../../domain/account-name.js'
 import { refuse } from '../../../domain/errors.js'
 import { newId } from '../../../domain/id.js'
 import { findLogoProblem, logoPath, logoType } from '../../../domain/send/logo.js'
