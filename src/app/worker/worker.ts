@@ -8,7 +8,6 @@ import { blobUses, channelModules, loadContracts } from '../../channels/registry
 import { createTemplateRunner } from '../../channels/template-runner.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
-import { StoreUnavailable } from '../../domain/errors.js'
 import type { Queue } from '../../domain/queue.js'
 import { MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { createContentPacker } from '../../engine/deliver/content-packer.js'
@@ -197,7 +196,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const requireDisk = openDiskGuard(config, log)
   const upkeep = startUpkeep(pool, directory.clock, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND_MS, run: () => simulator.renew() }]),
-    { name: 'which copy of the database this is', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
+    { name: 'which copy of the database this is', everyMs: timing.pollMs, run: () => watch.look() },
     {
       name: 'open months',
       everyMs: MINUTE_MS,
@@ -272,9 +271,4 @@ async function wiringOf(
     identify: url => identifyCarrier(providerFor(url), url),
     provider: (url, world) => providerFor(url).create(delivery.partsOf(providerFor(url).name, world)),
   }
-}
-
-/** The pool reports an unreachable database. The watch only tries again later: nothing is claimed until it has looked. */
-function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error
 }
