@@ -1312,6 +1312,8 @@ create table retention_postponed (
   tried_at timestamptz not null default now(),
   primary key (account_id, mode, kind, notification_id)
 );
+-- Those that were looked at longest ago first.
+create index retention_postponed_tried on retention_postponed (account_id, mode, kind, tried_at, notification_id);
 
 -- Erases personal data of notifications, by kinds: content, attachments, letters, recordings, visits; and events, which is everything of
 -- them. The skeleton stays: ids, dates, states, and of every event its hash. Two kinds more, references and webhooks, are asked for where
@@ -1464,6 +1466,7 @@ declare
 begin
   -- First what takes long. A drop locks the whole table, with all of its months, until the commit: every send would wait for these deletes.
   delete from link where notification_id < next_id;
+  delete from retention_postponed where notification_id < next_id;
   delete from bulk_batch where finished_at < ended and state in ('done', 'cancelled');
   delete from letter_lot_object o using letter_lot l where l.lot = o.lot and l.created_at < ended;
   delete from letter_lot where created_at < ended;

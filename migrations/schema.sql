@@ -25,6 +25,7 @@ declare
 begin
   -- First what takes long. A drop locks the whole table, with all of its months, until the commit: every send would wait for these deletes.
   delete from link where notification_id < next_id;
+  delete from retention_postponed where notification_id < next_id;
   delete from bulk_batch where finished_at < ended and state in ('done', 'cancelled');
   delete from letter_lot_object o using letter_lot l where l.lot = o.lot and l.created_at < ended;
   delete from letter_lot where created_at < ended;
@@ -1149,6 +1150,7 @@ CREATE TABLE retention_postponed (
   CONSTRAINT retention_postponed_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   CONSTRAINT retention_postponed_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
+CREATE INDEX retention_postponed_tried ON retention_postponed USING btree (account_id, mode, kind, tried_at, notification_id);
 
 CREATE TABLE retention_progress (
   account_id uuid NOT NULL,

@@ -55,12 +55,15 @@ export const noteLateData = (db: Transaction, kind: Term['kind'], notifications:
   })
 }
 
-/** Those that were looked at longest ago first. */
-export const listPostponed = (db: Queryable, aged: Aged, limit: number): Promise<string[]> =>
+/** By the clock that dates the looks. */
+export const readStart = async (db: Queryable): Promise<Date> => (await queryValue<Date>(db, 'select clock_timestamp()'))!
+
+/** Those that were looked at longest ago first, and none that was looked at since. */
+export const listPostponed = (db: Queryable, aged: Aged, since: Date, limit: number): Promise<string[]> =>
   queryValues(
     db,
-    `select notification_id from retention_postponed where ${OF_AGED} order by tried_at, notification_id limit $4`,
-    [...valuesOf(aged), limit],
+    `select notification_id from retention_postponed where ${OF_AGED} and tried_at < $4 order by tried_at, notification_id limit $5`,
+    [...valuesOf(aged), since, limit],
   )
 
 export async function settlePostponed(

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { settleRestore } from '../../src/app/backup/settle.js'
 import { readConfig } from '../../src/app/config.js'
 import { type DatabaseMemory, MEMORY_FILE } from '../../src/app/database/database-memory.js'
@@ -14,7 +15,7 @@ import { checkpointText, signNote } from '../../src/evidence/note.js'
 import { findFaults } from '../../src/evidence/notification-faults.js'
 import { claimDeliveries, claimFailovers, findExpiredLeases } from '../../src/store/delivery/claims.js'
 import { lockDueSteps } from '../../src/store/delivery/due-steps.js'
-import { markRestoration } from '../../src/store/delivery/restored.js'
+import { listRestored, markRestoration, type RestoredPlace } from '../../src/store/delivery/restored.js'
 import { findStranded, takeOrphaned, takeUnknown } from '../../src/store/delivery/unknown-outcomes.js'
 import { openRestoration } from '../../src/store/home-server.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
@@ -77,24 +78,24 @@ const statesOf = async (id: string): Promise<Record<string, string>> =>
     ]),
   )
 
-/** The pool of a node that does something once, just before its first statement of this text. */
-function meanwhile(text: RegExp, act: () => Promise<unknown>): Pool {
-  let isDone = false
+/** The pool of a node that does something just before each of its statements of this text, which are counted from 1 on. */
+function before(text: RegExp, act: (place: number) => Promise<unknown>): Pool {
+  let count = 0
   return new Proxy(pool, {
     get(target, key) {
       const value = Reflect.get(target, key)
       if (key !== 'query') return typeof value === 'function' ? value.bind(target) : value
       return async (...args: unknown[]) => {
         const asked = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text
-        if (!isDone && text.test(asked)) {
-          isDone = true
-          await act()
-        }
+        if (text.test(asked)) await act(++count)
         return (target.query as (...given: unknown[]) => unknown)(...args)
       }
     },
   })
 }
+
+/** Only once. */
+const meanwhile = (text: RegExp, act: () => Promise<unknown>): Pool => before(text, async place => place === 1 && act())
 
 test('an older copy holds what was under way for a person, and new sends go', async () => {
   await accept()
@@ -269,6 +270,43 @@ test('a worker that stops remembers where the database ends only with its last e
   expect([isFinal, size]).toEqual(isFinal ? [true, events] : [false, size])
 })
 
+test('a worker whose look at the database takes too long says so, and is silent where the database is gone', async () => {
+  const failures = [
+    Object.assign(new pg.DatabaseError('canceling statement due to statement timeout', 0, 'error'), {
+      code: '57014',
+      severity: 'ERROR',
+    }),
+    Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' }),
+  ]
+  const lines: { level: number; chore?: string; err?: { message: string } }[] = []
+  const log = pino({ level: 'debug' }, { write: line => void lines.push(JSON.parse(line)) })
+  let failure: Error | undefined
+  const failing = before(/from home_server h/, async () => {
+    if (failure !== undefined) throw failure
+  })
+  const worker = await startWorker({
+    config: readConfig({ CARTEIRO_DATA: folder }),
+    keys: testKeys,
+    pool: failing,
+    databaseUrl: database.url,
+    log,
+    memoryFile: memoryPath(),
+    timing: { pollMs: 20 },
+  })
+  const levels = () => new Set(lines.filter(({ chore }) => chore?.startsWith('which copy')).map(({ level }) => level))
+  const { debug, warn } = log.levels.values
+  try {
+    for (const [index, level] of [warn, debug].entries()) {
+      lines.length = 0
+      failure = failures[index]
+      await expect.poll(levels).toEqual(new Set([level]))
+    }
+  } finally {
+    failure = undefined
+    await worker.close()
+  }
+})
+
 test('a backup that ends where the node of this machine stopped holds nothing; where it was killed, everything', async () => {
   const id = await accept()
   const mark = () => transaction(pool, db => openRestoration(db, 'backup', 'x'))
@@ -417,6 +455,127 @@ test('the unfinished deliveries of a copy are read once, however many pages they
     for (const condition of reads) expect(condition, plan).toBe('Index Cond: (notification_id = q.id)')
   }
   await database.tamper("delete from delivery where notification_id in (select id from notification where subject = 'many')")
+})
+
+/** The greatest number of rows that one answer of the database had meanwhile. */
+async function longestAnswer(work: () => Promise<unknown>): Promise<number> {
+  const { query } = pg.Client.prototype as { query: (...args: unknown[]) => unknown }
+  let longest = 0
+  const note = (result?: { rowCount: number | null }): void => {
+    longest = Math.max(longest, result?.rowCount ?? 0)
+  }
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    const callback = args.at(-1)
+    if (typeof callback !== 'function') {
+      const answer = query.apply(this, args) as Promise<{ rowCount: number | null }>
+      answer.then(note, () => {})
+      return answer
+    }
+    const noting = (error: unknown, result?: { rowCount: number | null }): void => {
+      note(result)
+      callback(error, result)
+    }
+    return query.apply(this, [...args.slice(0, -1), noting])
+  } as typeof pg.Client.prototype.query
+  try {
+    await work()
+  } finally {
+    pg.Client.prototype.query = query as typeof pg.Client.prototype.query
+  }
+  return longest
+}
+
+/** Notifications with this subject, an event of each, and two deliveries in these states. They go with the test. */
+async function storeMany(subject: string, count: number, states: [string, string], event: { type: string; data: object }) {
+  await pool.query(
+    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject)
+     select uuidv7(), id, 'live', now(), 'x', $2 from account, generate_series(1, $1) where name = 'acme'`,
+    [count, subject],
+  )
+  const insert = `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, request)
+    select id, $2, account_id, mode, $3, now(), $4, $5, '{}' from notification where subject = $1`
+  await pool.query(insert, [subject, 'email', states[0], 1, 'always'])
+  await pool.query(insert, [subject, 'sms', states[1], 2, 'failed'])
+  await pool.query(
+    `insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
+     select id, row_number() over (partition by id), now(), $2, 'test', $3::jsonb || jsonb_build_object('channel', channel), 'x', 'x', 'x', 'x'
+     from notification, unnest(array['email', 'sms']) as channel where subject = $1`,
+    [subject, event.type, event.data],
+  )
+  onTestFinished(async () => {
+    await database.tamper('delete from delivery where notification_id in (select id from notification where subject = $1)', [
+      subject,
+    ])
+  })
+}
+
+test('any number of deliveries is held in pages, and one call goes on where another one was interrupted', async () => {
+  const COUNT = 900
+  await storeMany('pages', COUNT, ['queued', 'waiting'], { type: 'note', data: {} })
+  const states = async () =>
+    Object.fromEntries(
+      (
+        await pool.query(
+          `select state, count(*) from delivery where notification_id in (select id from notification where subject = 'pages') group by 1`,
+        )
+      ).rows.map(({ state, count }) => [state, count]),
+    )
+  const interrupted = before(/as q\(id\) join restoration/, async place => {
+    if (place > 1) throw new Error('the node is gone')
+  })
+  const noticed = { cause: 'behind', detail: 'x', by: 'node:x' } as const
+  await expect(holdCopy(interrupted, Date.now, noticed)).rejects.toMatchObject({ cause: { message: 'the node is gone' } })
+  const { unresolved } = await states()
+  expect(unresolved).toBeGreaterThan(0)
+  expect(unresolved).toBeLessThan(2 * COUNT)
+  expect(await longestAnswer(() => watch({ memoryFile: null }).look())).toBeLessThanOrEqual(500)
+  expect(await states()).toEqual({ unresolved: 2 * COUNT })
+  expect(await isConfirmed()).toBe(true)
+  const { rows } = await pool.query(
+    "select count(*) from event where type = 'unresolved' and notification_id in (select id from notification where subject = 'pages')",
+  )
+  expect(rows).toEqual([{ count: 2 * COUNT }])
+})
+
+test('a page of what waits because of a copy reads about as many deliveries as it has', async () => {
+  const limit = 20
+  await storeMany('held', 2_000, ['done', 'done'], { type: 'unresolved', data: { restored: 1, was: 'queued' } })
+  // One of twenty, among finished ones.
+  await pool.query(
+    `update delivery set state = 'unresolved' where channel = 'email' and notification_id in (
+       select id from (select id, row_number() over (order by id) as place from notification where subject = 'held') n where place % 20 = 0)`,
+  )
+  const list = (after: RestoredPlace | null) => listRestored(pool, { notification: null, channel: null, after, limit })
+  const { rows } = await pool.query("select min(id::text) as first from notification where subject = 'held'")
+  const after = { accountId: account.id, mode: 'live', notification: rows[0].first, channel: 'sms' } as const
+  expect(await list(after)).toHaveLength(limit)
+  const plans = await readPlans(pool, async () => void (await list(after)), [], true)
+  const reads = plans.flatMap(({ plan }) => [
+    ...plan.matchAll(/Scan .* on delivery_\S+ d_?\d* .*actual rows=([\d.]+) loops=(\d+)/g),
+    ...plan.matchAll(/(Rows Removed by .*): (\d+)/g),
+  ])
+  expect(reads.length, plans[0]!.plan).toBeGreaterThan(0)
+  const read = reads.reduce((sum, [, rows, loops]) => sum + (Number(rows) || 1) * Number(loops), 0)
+  expect(read, plans[0]!.plan).toBeGreaterThanOrEqual(limit)
+  expect(read, plans[0]!.plan).toBeLessThan(2 * limit)
+})
+
+test('the count of all that waits because of a copy has more time than a send', async () => {
+  const { query } = pg.Client.prototype as { query: (...args: unknown[]) => unknown }
+  onTestFinished(() => {
+    pg.Client.prototype.query = query as typeof pg.Client.prototype.query
+  })
+  const timeouts: string[] = []
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    if (typeof args[0] === 'string' && args[0].includes('min(n.accepted_at) as since')) {
+      const note = (_: unknown, result: { rows: { statement_timeout: string }[] }) =>
+        timeouts.push(result.rows[0]!.statement_timeout)
+      query.call(this, 'show statement_timeout', note)
+    }
+    return query.apply(this, args)
+  } as typeof pg.Client.prototype.query
+  expect((await runCommand(['restored', 'count', '--json'], database.url)).status).toBe(0)
+  expect(timeouts).toEqual(['1h'])
 })
 
 test('what a copy had is held whatever the clocks say, and a copy that was made while another was being held is held whole', async () => {

@@ -53,6 +53,11 @@ async function plant(account: string, id: string): Promise<void> {
     [id, account],
   )
   await pool.query("insert into link (code, notification_id, channel) values ($1, $2, 'email')", [id, id])
+  // Its visits were to be looked at again.
+  await pool.query(
+    "insert into retention_postponed (account_id, mode, kind, notification_id) values ($1, 'live', 'visits', $2)",
+    [account, id],
+  )
 }
 
 const erase = (id: string, at: string) => database.tamper(`update notification set erased_at = ${at} where id = $1`, [id])
@@ -98,6 +103,7 @@ test('a month leaves for an archive once every term of it is over, and the log, 
   expect(await month('drop', '2025-03', '--out', out)).toMatchObject({ month: '2025-03', notifications: 2, events: 6 })
   expect((await pool.query('select id from notification')).rows).toEqual([{ id: other }])
   expect((await pool.query('select notification_id as id from link')).rows).toEqual([{ id: other }])
+  expect((await pool.query('select notification_id as id from retention_postponed')).rows).toEqual([{ id: other }])
   expect((await pool.query("select from pg_class where relname like '%_2025_03'")).rowCount).toBe(0)
   const lines = gunzipSync(readFileSync(out)).toString().trim().split('\n')
   expect(lines.map(line => JSON.parse(line).notification?.id)).toEqual([undefined, first, second])

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
@@ -94,6 +94,31 @@ test('a first start that cannot succeed ends with the server’s own words', asy
   const refused = open(folder)
   await expect(refused).rejects.toThrow(OperatorError)
   await expect(refused).rejects.toThrow(/não inicia\. Ele disse: FATAL: .*postgres\.log/)
+})
+
+test('a long log of the server is put aside when it starts, and one older log is kept', async () => {
+  const folder = initialisedDataFolder()
+  const log = join(folder, 'postgres.log')
+  const sizes = (): number[] => [log, `${log}.1`].map(name => statSync(name, { throwIfNoEntry: false })?.size ?? -1)
+  const [LONG, LONGER] = [16 * 1_048_576 + 1, 16 * 1_048_576 + 2]
+  for (const size of [LONGER, LONG]) {
+    writeFileSync(log, '')
+    truncateSync(log, size)
+    const server = await openEmbedded(folder, true, { durable: false })
+    await server.close()
+    expect(sizes()).toEqual([expect.any(Number), size])
+    expect(readFileSync(log, 'utf8')).toContain('ready to accept connections')
+  }
+  // What the server says when it does not start is found in the log that was begun.
+  const [short] = sizes()
+  truncateSync(log, LONG)
+  appendFileSync(join(folder, 'postgres', 'postgresql.conf'), 'shared_buffers_of_nobody = 1\n')
+  await expect(open(folder)).rejects.toThrow(/Ele disse: FATAL: .*postgres\.log/)
+  expect(short).toBeLessThan(LONG)
+  // A short one goes on.
+  const kept = readFileSync(log, 'utf8')
+  await expect(open(folder)).rejects.toThrow(OperatorError)
+  expect(readFileSync(log, 'utf8').startsWith(kept)).toBe(true)
 })
 
 test('a stale postmaster.pid that names the PostgreSQL of somebody else is told apart, and that one is left alone', async () => {

@@ -5,7 +5,6 @@ import { blobUses, loadContracts } from '../../channels/registry.js'
 import { createTemplateRunner } from '../../channels/template-runner.js'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Channel } from '../../domain/channel.js'
-import { StoreUnavailable } from '../../domain/errors.js'
 import type { Queue } from '../../domain/queue.js'
 import { MINUTE_MS, SECOND_MS } from '../../domain/units.js'
 import { createContentPacker } from '../../engine/deliver/content-packer.js'
@@ -180,7 +179,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const requireDisk = openDiskGuard(config, log)
   const upkeep = startUpkeep(pool, directory.clock, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND_MS, run: () => simulator.renew() }]),
-    { name: 'database copy check', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
+    { name: 'database copy check', everyMs: timing.pollMs, run: () => watch.look() },
     { name: 'open months', everyMs: MINUTE_MS, run: months.refresh },
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
     { name: 'incomplete replies', everyMs: MINUTE_MS, oneNode: true, run: () => takeIncompleteReplies(events) },
@@ -226,9 +225,4 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       directory.close()
     },
   }
-}
-
-/** The pool reports an unreachable database. The watch only tries again later: nothing is claimed until it has looked. */
-function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error
 }

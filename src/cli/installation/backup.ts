@@ -10,14 +10,13 @@ import { migrateOnly, openDatabase, openFiles, openRolePool, prepareDatabase } f
 import { MEMORY_FILE } from '../../app/database/database-memory.js'
 import { keepMasterKey, loadKeys } from '../../app/database/keys.js'
 import { openLog } from '../../app/log.js'
-import { moduleOf } from '../../channels/registry.js'
 import { OperatorError } from '../../domain/errors.js'
-import { countRestored } from '../../store/delivery/restored.js'
 import { databaseClock } from '../../store/installation.js'
 import { transaction } from '../../store/postgres.js'
 import { audit, withDatabase } from '../administration.js'
 import { type OutputOptions, printResult } from '../output.js'
 import { showBytes } from '../progress.js'
+import { countHeld } from './restored.js'
 
 type BackupOptions = OutputOptions & { passphraseFile?: string; check?: boolean }
 
@@ -84,7 +83,7 @@ async function restore(config: Config, file: string, passphrase: string, options
     try {
       const memoryFile = config.databaseUrl === null ? join(config.dataFolder, MEMORY_FILE) : null
       const settled = await settleRestore(pool, await databaseClock(pool), { by: actor(), memoryFile })
-      const held = (await countRestored(pool)).map(({ channel, ...row }) => ({ channel: moduleOf(channel).wire, ...row }))
+      const held = await countHeld(database.url)
       const total = held.reduce((sum, { count }) => sum + count, 0)
       printResult({ file, ...report, held: options.json ? held : total }, options)
       if (!options.json && total > 0) printResult(HELD, options)

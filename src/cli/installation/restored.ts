@@ -10,12 +10,21 @@ import { countRestored, listRestored } from '../../store/delivery/restored.js'
 import { listRestorations } from '../../store/home-server.js'
 import { databaseClock } from '../../store/installation.js'
 import { transaction } from '../../store/postgres.js'
-import { audit, run } from '../administration.js'
+import { audit, run, withLongTimeouts } from '../administration.js'
 import { addVerb, channelOption, idReader, readLimit } from '../options.js'
 import { cutList, type OutputOptions } from '../output.js'
 
 type ListOptions = OutputOptions & { channel?: Channel; limit: number }
 type ReleaseOptions = OutputOptions & { channel?: Channel; all?: boolean }
+
+/** An hour for a statement. */
+const TIMEOUT_FACTOR = 360
+
+/** How many deliveries wait for a person, by channel. Of each the events are read: an old copy may have had millions under way. */
+export const countHeld = (url: string) =>
+  withLongTimeouts({ url, timeoutFactor: TIMEOUT_FACTOR }, async pool =>
+    (await countRestored(pool)).map(({ channel, ...row }) => ({ channel: moduleOf(channel).wire, ...row })),
+  )
 
 /** restored: what waits for a person because the database is a copy. */
 export function restoredCommand(): Command {
@@ -24,10 +33,7 @@ export function restoredCommand(): Command {
   )
 
   addVerb(restored, 'count', 'quantas entregas esperam por uma pessoa, por canal').action((options: OutputOptions) =>
-    run(options, async ({ pool }) => [
-      (await countRestored(pool)).map(({ channel, ...row }) => ({ channel: moduleOf(channel).wire, ...row })),
-      'Nada espera por causa de uma restauração.',
-    ]),
+    run(options, async ({ databaseUrl }) => [await countHeld(databaseUrl), 'Nada espera por causa de uma restauração.']),
   )
 
   addVerb(restored, 'history', 'cada vez que o banco foi reconhecido como cópia, e por quê').action((options: OutputOptions) =>
@@ -37,7 +43,7 @@ export function restoredCommand(): Command {
     ]),
   )
 
-  addVerb(restored, 'list', 'as entregas retidas, a mais antiga primeiro')
+  addVerb(restored, 'list', 'as entregas retidas, conta por conta, a mais antiga primeiro')
     .addOption(channelOption('só de um canal'))
     .option('--limit <n>', 'quantas no máximo', readLimit, 100)
     .action(({ channel, limit, ...output }: ListOptions) =>

@@ -12,6 +12,7 @@ import {
   listPostponed,
   pruneReferences,
   readReferencesProgress,
+  readStart,
   saveProgress,
   saveReferencesProgress,
   settlePostponed,
@@ -81,7 +82,7 @@ async function endTerm(parts: RetentionParts, aged: Aged, days: number, signal?:
   const { pool, clock, batch = BATCH } = parts
   const below = lowestId(clock() - days * DAY_MS)
   try {
-    await retryPostponed(pool, aged, batch)
+    await retryPostponed(parts, aged, signal)
     for (let round = 0; round < MAX_BATCHES && !signal?.aborted; round++) {
       const found = await transaction(pool, async db => {
         const ids = await listAged(db, aged, below, batch)
@@ -99,9 +100,15 @@ async function endTerm(parts: RetentionParts, aged: Aged, days: number, signal?:
   }
 }
 
-/** What was held or still being delivered when its term ended. */
-const retryPostponed = (pool: Pool, aged: Aged, limit: number): Promise<void> =>
-  transaction(pool, async db => {
-    const ids = await listPostponed(db, aged, limit)
-    if (ids.length > 0) await settlePostponed(db, aged, ids, await eraseData(db, ids, [aged.kind]))
-  })
+/** What was held or still being delivered when its term ended: all that is so, each once in a run. */
+async function retryPostponed({ pool, batch = BATCH }: RetentionParts, aged: Aged, signal?: AbortSignal): Promise<void> {
+  const since = await readStart(pool)
+  for (let round = 0; round < MAX_BATCHES && !signal?.aborted; round++) {
+    const found = await transaction(pool, async db => {
+      const ids = await listPostponed(db, aged, since, batch)
+      if (ids.length > 0) await settlePostponed(db, aged, ids, await eraseData(db, ids, [aged.kind]))
+      return ids.length
+    })
+    if (found < batch) return
+  }
+}

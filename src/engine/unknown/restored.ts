@@ -9,12 +9,13 @@ import { signalDue } from '../../store/delivery/due-signal.js'
 import { addHold } from '../../store/delivery/holds.js'
 import {
   type DeliveryKey,
+  eachOpenPage,
   findOpenInCopy,
-  findOpenNotifications,
   listRestored,
   markRestoration,
   type OpenDelivery,
   type RestoredDelivery,
+  type RestoredPlace,
 } from '../../store/delivery/restored.js'
 import { closeRestoration, confirmHomeServer, openRestoration } from '../../store/home-server.js'
 import { type Pool, transaction } from '../../store/postgres.js'
@@ -68,24 +69,25 @@ export async function finishRestoration(
 ): Promise<HeldCopy> {
   await transaction(pool, db => markRestoration(db, id))
   const { record } = createRecorder(pool, clock, { notify() {} })
-  const notifications = await findOpenNotifications(pool)
   let held = 0
-  const failed: Failed<OpenDelivery>[] = []
-  for (let place = 0; place < notifications.length; place += PAGE) {
-    const found = await findOpenInCopy(pool, id, notifications.slice(place, place + PAGE))
+  let later: StoreUnavailable | undefined
+  // By name: a notification may come in several pages.
+  const unheldByName = new Map<string, OpenDelivery>()
+  await eachOpenPage(pool, PAGE, async notifications => {
+    const found = await findOpenInCopy(pool, id, notifications)
     const at = new Date(clock())
     const recorded = await recordEach(found, delivery => record(heldFact(delivery, id, at)))
     held += recorded.count
-    failed.push(...recorded.failed)
-  }
+    for (const { item, error } of recorded.failed)
+      if (error instanceof StoreUnavailable) later ??= error
+      else unheldByName.set(`${item.notification} ${item.channel}`, item)
+  })
   // What another transaction holds, or the database was too slow for, is free later: the next look goes on with it.
-  const later = failed.find(({ error }) => error instanceof StoreUnavailable)
-  if (later !== undefined) throw later.error
-  const unheld = failed.map(({ item }) => item)
+  if (later !== undefined) throw later
+  const [names, unheld] = [[...unheldByName.keys()], [...unheldByName.values()]]
   await transaction(pool, async db => {
     for (const { onRestored } of channelModules) await onRestored?.(db)
     if (await closeRestoration(db, id, held)) {
-      const names = unheld.map(({ notification, channel }) => `${notification} ${channel}`)
       const more = names.length === 0 ? {} : { unheld: names }
       await recordAudit(db, { actor: by, action: 'restored', subject: String(id), detail: { ...detail, held, ...more } })
       for (const hold of holdsOf(unheld)) await addHold(db, { ...hold, by })
@@ -161,7 +163,7 @@ export async function releaseRestored(
   const total = { found: 0, released: 0 }
   const { record } = createRecorder(pool, clock, { notify() {} })
   const failed: Failed<RestoredDelivery>[] = []
-  for (let after: DeliveryKey | null = null; ; ) {
+  for (let after: RestoredPlace | null = null; ; ) {
     const found: RestoredDelivery[] = await listRestored(pool, { notification, channel, after, limit: PAGE })
     const ready: RestoredDelivery[] = []
     for (const item of found)

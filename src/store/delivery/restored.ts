@@ -2,7 +2,18 @@ import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
 import { LOWEST_ID, lowestId } from '../../domain/id.js'
 import { HOUR_MS } from '../../domain/units.js'
-import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue, queryValues } from '../postgres.js'
+import {
+  execute,
+  filterBy,
+  matchesRow,
+  type Pool,
+  plannedOnce,
+  type Queryable,
+  queryRows,
+  queryValue,
+  queryValues,
+  snapshot,
+} from '../postgres.js'
 
 /** A delivery, for reading page by page. */
 export interface DeliveryKey {
@@ -15,19 +26,31 @@ export interface OpenDelivery extends DeliveryKey {
   state: string
 }
 
-const FIRST: DeliveryKey = { notification: LOWEST_ID, channel: '' }
-
 /** One by one: each state has an index of its own, and beside millions of finished deliveries no other way to find them is quick. */
 const OPEN = ["state = 'waiting' and condition <> 'failed'", "state = 'waiting' and condition = 'failed'"]
   .concat(['queued', 'sending', 'uncertain'].map(state => `state = '${state}'`))
   .map(condition => `select notification_id from delivery where ${condition}`)
 
+/** How long the cursor below may wait for the work on a page. It holds no row that others need. */
+const PAGE_MS = 600_000
+
 /**
- * The notifications with a delivery that is not finished. All at once: the indexes have other orders, so that each page would read
- * everything again.
+ * Gives the notifications with a delivery that is not finished, page by page; those with several may come in several pages. By a cursor,
+ * which reads each delivery once: the indexes have other orders, so that each page in the order of the ids would read everything again, and
+ * a list of all would exceed the timeout of its statement.
  */
-export const findOpenNotifications = (db: Queryable): Promise<string[]> =>
-  queryValues(db, `select distinct notification_id from (${OPEN.join(' union all ')}) d order by 1`)
+export const eachOpenPage = (pool: Pool, size: number, work: (notifications: string[]) => Promise<void>): Promise<void> =>
+  snapshot(pool, async db => {
+    await execute(db, `set local idle_in_transaction_session_timeout = ${PAGE_MS}`)
+    // A bitmap is built of a whole index before the first row comes.
+    await execute(db, 'set local enable_bitmapscan = off')
+    await execute(db, `declare open_delivery no scroll cursor for ${OPEN.join(' union all ')}`)
+    for (let read = size; read === size; ) {
+      const page = await queryValues<string>(db, `fetch ${size} from open_delivery`)
+      if (page.length > 0) await work([...new Set(page)])
+      read = page.length
+    }
+  })
 
 /**
  * The deliveries of these notifications that may have been sent since the copy was made: all that were not finished, and had been accepted
@@ -50,10 +73,17 @@ export const findOpenInCopy = (db: Queryable, restoration: number, notifications
     }),
   )
 
-/** A delivery that waits for a person because the database is a copy. */
-export interface RestoredDelivery extends DeliveryKey {
-  account: string
+/** The place of a delivery in the list of those that wait. */
+export interface RestoredPlace extends DeliveryKey {
+  accountId: string
   mode: Mode
+}
+
+const FIRST = { accountId: LOWEST_ID, mode: '', notification: LOWEST_ID, channel: '' }
+
+/** A delivery that waits for a person because the database is a copy. */
+export interface RestoredDelivery extends RestoredPlace {
+  account: string
   recipient: string | null
   restoration: number
   /** What it was in the copy. */
@@ -66,7 +96,7 @@ export interface RestoredDelivery extends DeliveryKey {
 export interface RestoredQuestion {
   notification: string | null
   channel: Channel | null
-  after: DeliveryKey | null
+  after: RestoredPlace | null
   limit: number
 }
 
@@ -75,21 +105,27 @@ const RESTORED = `delivery d join notification n on n.id = d.notification_id
     where e.notification_id = d.notification_id and e.type = 'unresolved' and e.data ->> 'channel' = d.channel
     order by e.seq desc limit 1) e on e.restoration is not null`
 
-/** The oldest first. */
-export const listRestored = (
+/**
+ * By account and mode, the oldest first: the order of the index, so that a page reads no others. An index in the order of the ids alone would
+ * be taken for the lists of accounts, too, and read those of all.
+ */
+export function listRestored(
   db: Queryable,
   { notification, channel, after, limit }: RestoredQuestion,
-): Promise<RestoredDelivery[]> =>
-  queryRows(
+): Promise<RestoredDelivery[]> {
+  const last = after ?? FIRST
+  return queryRows(
     db,
-    `select d.notification_id as notification, d.channel, a.name as account, d.mode, d.recipient, e.restoration, e.was,
+    `select d.notification_id as notification, d.channel, d.account_id as "accountId", a.name as account, d.mode, d.recipient, e.restoration, e.was,
        n.accepted_at as "acceptedAt", greatest(0, extract(epoch from d.due_at - coalesce(n.send_at, n.accepted_at)) * 1000)::float8 as "waitMs"
      from ${RESTORED} join account a on a.id = d.account_id
      where d.state = 'unresolved' and ${filterBy('$1::uuid', notification, 'd.notification_id = $1')}
-       and ${filterBy('$2::text', channel, 'd.channel = $2')} and (d.notification_id, d.channel) > ($3, $4)
-     order by d.notification_id, d.channel limit $5`,
-    [notification, channel, (after ?? FIRST).notification, (after ?? FIRST).channel, limit],
+       and ${filterBy('$2::text', channel, 'd.channel = $2')}
+       and (d.account_id, d.mode, d.notification_id, d.channel) > ($3, $4, $5, $6)
+     order by d.account_id, d.mode, d.notification_id, d.channel limit $7`,
+    [notification, channel, last.accountId, last.mode, last.notification, last.channel, limit],
   )
+}
 
 export const countRestored = (db: Queryable): Promise<{ channel: Channel; mode: Mode; count: number; since: Date }[]> =>
   queryRows(

@@ -17,6 +17,8 @@ const INITDB_OPTIONS =
 const LOG_TAIL = 4_096
 /** With less room than a segment of its log the server cannot write anything. */
 const WAL_SEGMENT = 16 * MIB
+/** A longer log is put aside when the server starts. */
+const LONG_LOG = 16 * MIB
 
 export const logFile = (location: Location): string => join(location.folder, 'postgres.log')
 
@@ -73,6 +75,7 @@ export async function startServer(location: Location, binaries: string): Promise
     ...(location.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
     log_timezone: 'UTC',
   }
+  await putLogAside(location)
   const log = openSync(logFile(location), 'a', 0o600)
   let ended = false
   try {
@@ -96,6 +99,12 @@ export async function startServer(location: Location, binaries: string): Promise
   for (let round = 0; round < 200 && !ended && postmasterPid(location) === null; round++) await sleep(25)
 }
 
+/** One older log is kept. A log that cannot be renamed keeps no server from starting. */
+async function putLogAside(location: Location): Promise<void> {
+  const log = logFile(location)
+  if (logSize(location) > LONG_LOG) await rename(log, `${log}.1`).catch(() => {})
+}
+
 export const logSize = (location: Location): number => statSync(logFile(location), { throwIfNoEntry: false })?.size ?? 0
 
 /** Why the server ended: its own last words in the log from the given place on, or a disk on which it can write none. */
@@ -112,7 +121,8 @@ function readLog(location: Location, since: number): string {
     const file = openSync(logFile(location), 'r')
     try {
       const { size } = fstatSync(file)
-      const tail = Buffer.alloc(Math.max(0, Math.min(size - since, LOG_TAIL)))
+      // A shorter log is another one: the longer was put aside since.
+      const tail = Buffer.alloc(Math.min(size < since ? size : size - since, LOG_TAIL))
       readSync(file, tail, 0, tail.length, size - tail.length)
       return tail.toString()
     } finally {

@@ -211,6 +211,33 @@ test('what is held or still being delivered waits, and goes when it is free; oth
   expect((await pool.query('select from retention_postponed')).rowCount).toBe(0)
 })
 
+test('all that was postponed is looked at in one run, however many batches it takes, and each once', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.events': 30 } })
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) ids.push((await sendNotification(gateway, pool, account)).id)
+  for (const id of ids) await transaction(pool, db => placeLegalHold(db, { notification: id, reason: 'processo', by: 'test' }))
+  const parts = { pool, clock: inDays(31), batch: 2 }
+  await endTerms(parts)
+  const looks = async (): Promise<string[]> =>
+    (
+      await pool.query<{ at: string }>(
+        'select tried_at::text as at from retention_postponed where account_id = $1 order by notification_id',
+        [account.id],
+      )
+    ).rows.map(({ at }) => at)
+  const first = await looks()
+  expect(first).toHaveLength(5)
+  // Still held: the run ends, and has looked at every one of them.
+  await endTerms(parts)
+  for (const [index, at] of (await looks()).entries()) expect(at).not.toBe(first[index])
+  for (const id of ids) await transaction(pool, db => releaseLegalHold(db, id))
+  await endTerms({ ...parts, batch: 2 }, AbortSignal.abort())
+  expect(await looks()).toHaveLength(5)
+  await endTerms(parts)
+  expect(await looks()).toEqual([])
+  for (const id of ids) expect(await left(id)).toEqual([])
+})
+
 test('carriers’ references are kept while carriers may report on their messages, those of letters longest', async () => {
   const add = (channel: string, days: number) =>
     pool.query(

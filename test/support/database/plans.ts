@@ -34,17 +34,16 @@ export async function readPlans(
     }
   const query = pool.query.bind(pool) as Query
   const connect = pool.connect.bind(pool)
-  const restores: (() => void)[] = []
+  const clients = new Set<pg.PoolClient>()
   pool.query = noting(query) as typeof pool.query
   // Statements on a connection that the work takes from the pool. With a callback, it is the pool's own query that connects.
   pool.connect = (async (callback?: Parameters<typeof connect>[0]) => {
     if (callback !== undefined) return connect(callback)
     const client = await connect()
-    const own = client.query
-    client.query = noting(own.bind(client) as Query) as typeof client.query
-    restores.push(() => {
-      client.query = own
-    })
+    // Taken from the pool again.
+    if (clients.has(client)) return client
+    clients.add(client)
+    client.query = noting(client.query.bind(client) as Query) as typeof client.query
     return client
   }) as typeof pool.connect
   try {
@@ -52,14 +51,18 @@ export async function readPlans(
   } finally {
     pool.query = query as typeof pool.query
     pool.connect = connect
-    for (const restore of restores) restore()
+    // Its class has the driver's own.
+    for (const client of clients) Reflect.deleteProperty(client, 'query')
   }
   const plans: ReadPlan[] = []
   const client = await pool.connect()
   try {
     await client.query('begin')
     for (const setting of settings) await client.query(`set local ${setting}`)
-    for (const { text, values = [] } of asked.filter(statement => /^\s*(select|with|update)\b/i.test(statement.text))) {
+    for (const { text: statement, values = [] } of asked) {
+      // Of a cursor, the statement that it reads.
+      const text = statement.replace(/^declare .* cursor for (?=select\b)/, '')
+      if (!/^\s*(select|with|update)\b/i.test(text)) continue
       await client.query(`prepare planned as ${text}`)
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
         `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`}`,
