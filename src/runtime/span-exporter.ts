@@ -1,3 +1,5 @@
+import { reasonOf } from './failed-fetch.js'
+
 /** A piece of work that took time, as OpenTelemetry has it. Times are milliseconds since 1970. */
 export interface Span {
   /** 32 and 16 hexadecimal digits. */
@@ -43,7 +45,10 @@ export class SpanExporter {
   readonly #options: SpanExporterOptions
   readonly #timer: NodeJS.Timeout
   #waiting: Span[] = []
-  #sending: Promise<void> = Promise.resolve()
+  /** The send under way; null: none. Only one at a time: ticks must not queue behind a collector that does not answer. */
+  #sending: Promise<void> | null = null
+  /** Ends every request that begins after the close; null: not closed. */
+  #limit: AbortSignal | null = null
   #failing = false
   /** How often the batch that is next could not be handed over. */
   #refusals = 0
@@ -59,15 +64,19 @@ export class SpanExporter {
     if (this.#waiting.length % MAX_BATCH === 0 && !this.#failing) this.#flush()
   }
 
-  /** Sends what waits, once. */
+  /** Awaits the send under way, then sends what waits, once. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    this.#limit = AbortSignal.timeout(TIMEOUT_MS)
+    await this.#sending
     this.#flush()
     await this.#sending
   }
 
   #flush(): void {
-    this.#sending = this.#sending.then(() => this.#send())
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = null
+    })
   }
 
   async #send(): Promise<void> {
@@ -76,7 +85,7 @@ export class SpanExporter {
       try {
         await this.#post(batch)
       } catch (error) {
-        if (!this.#failing) this.#options.onChange(String((error as Error).message))
+        if (!this.#failing) this.#options.onChange(reasonOf(error))
         this.#failing = true
         // A batch that the collector never takes must not keep the later ones back.
         this.#refusals++
@@ -108,7 +117,7 @@ export class SpanExporter {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: this.#limit ?? AbortSignal.timeout(TIMEOUT_MS),
       redirect: 'error',
     })
     await response.body?.cancel()

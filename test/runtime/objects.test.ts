@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import type { ListedObject, ObjectStore } from '../../src/runtime/objects/object-store.js'
@@ -76,6 +78,26 @@ describe('a folder', () => {
     )
   })
 
+  test('that a listing cannot read to its end is explained, and a folder that was removed meanwhile is passed over', async () => {
+    const path = join(folder, 'lista')
+    const store = open(`file://${path}`)
+    for (const part of ['00', '01', '02']) {
+      mkdirSync(join(path, 'a', part), { recursive: true })
+      writeFileSync(join(path, 'a', part, 'x'), '')
+    }
+    const rest = async (afterFirst: () => void): Promise<string[]> => {
+      const listing = store.list('a')
+      const names = (await listing.next()).value.map(({ name }: ListedObject) => name)
+      afterFirst()
+      for await (const batch of listing) names.push(...batch.map(({ name }) => name))
+      return names
+    }
+    // Which folder comes first is up to the file system.
+    const parts = readdirSync(join(path, 'a')).map(part => `a/${part}/x`)
+    expect(await rest(() => rmSync(join(path, dirname(parts[1]!)), { recursive: true }))).toEqual([parts[0], parts[2]])
+    await expect(rest(() => rmSync(path, { recursive: true }))).rejects.toThrow(/^A pasta .*\/lista: ela não existe\./)
+  })
+
   test('that is a file says so', async () => {
     writeFileSync(join(folder, 'arquivo'), '')
     await expect(put(open(`file://${folder}/arquivo`), 'a/00/x', Buffer.from('x'))).rejects.toThrow(/não é uma pasta/)
@@ -96,6 +118,46 @@ describe('a service that speaks S3', () => {
     s3.failWith = 503
     await expect(open(s3.url('balde')).delete('a/00/x')).rejects.toThrow(/HTTP 503 InternalError/)
     s3.failWith = null
+  })
+})
+
+describe('an answer that does not come from the bucket', () => {
+  const answers = { status: 404, body: '' }
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(answers.status, { location: 'http://127.0.0.1:9/' }).end(answers.body))
+  })
+  const address = new Promise<string>(resolve =>
+    server.listen(0, '127.0.0.1', () => resolve(`s3+http://K:S@127.0.0.1:${(server.address() as AddressInfo).port}/balde`)),
+  )
+  afterAll(() => void server.close().closeAllConnections())
+  const asked = async (status: number, body: string) => {
+    Object.assign(answers, { status, body })
+    const store = open(await address)
+    return Promise.allSettled([
+      store.read('a/00/x', 0, 1),
+      store.delete('a/00/x'),
+      put(store, 'a/00/x', Buffer.from('x')),
+      listAll(store, 'a'),
+    ])
+  }
+  const refusals = (settled: PromiseSettledResult<unknown>[]) =>
+    settled.map(result => (result.status === 'rejected' ? String(result.reason.message) : result.value))
+
+  test('does not say that an object is missing: only NoSuchKey does', async () => {
+    for (const body of ['<html>404 NoSuchKey nginx</html>', '', '<Error><Code>NoSuchBucket</Code></Error>'])
+      expect(refusals(await asked(404, body))).toEqual(Array(4).fill(expect.stringMatching(/respondeu HTTP 404/)))
+    const [read, deleted] = refusals(await asked(404, '<Error><Code>NoSuchKey</Code></Error>'))
+    expect([read, deleted]).toEqual([null, undefined])
+  })
+
+  test.each([
+    [301, 'PermanentRedirect'],
+    [307, 'TemporaryRedirect'],
+  ])('of another region, %s, says to look at the region', async (status, code) => {
+    const said = new RegExp(`respondeu HTTP ${status} ${code}\\. Confira a região \\(#region=\\) e o endereço\\.$`)
+    expect(refusals(await asked(status, `<Error><Code>${code}</Code></Error>`))).toEqual(
+      Array(4).fill(expect.stringMatching(said)),
+    )
   })
 })
 

@@ -134,7 +134,7 @@ interface Writer {
 }
 
 /** Reads a backup: into an empty database, or only to see whether it is whole. */
-async function readBackup(parts: ReadingParts, writer: Writer): Promise<RestoreReport> {
+export async function readBackup(parts: ReadingParts, writer: Writer): Promise<RestoreReport> {
   const { file, passphrase, onProgress = () => {} } = parts
   const size = await stat(file).then(
     found => found.size,
@@ -185,6 +185,8 @@ async function readContents(frames: AsyncGenerator<Frame>, writer: Writer, onFra
       const { tables, rows, files } = frame.value
       if (tables !== report.tables || rows !== report.rows || files !== report.files)
         throw new FrameFault('tables or files are missing')
+      // Reads the file to its end first: only its last sealed chunk proves that nothing was cut off or added.
+      if ((await frames.next()).done !== true) throw new FrameFault('frames follow the last one')
       await writer.finish(manifest)
       return report
     }

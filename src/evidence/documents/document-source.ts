@@ -23,7 +23,8 @@ ${BLOCKS}
 #let verbatim(body, most: 26) = text(lang: lang-of(body), hyphenate: false, body.split("\n").map(row => row.split(" ").map(word => breakable(word, most)).join(" ")).join(linebreak()))
 // A hash is never broken: every column that shows one has room for it.
 #let is-hash(body) = body.match(regex("^[0-9a-f]{64}$")) != none
-#let machine(body, size: 7.6pt) = if is-hash(body) { text(font: "DejaVu Sans Mono", size: size, hyphenate: false, box(body)) } else { text(font: "DejaVu Sans Mono", size: size, verbatim(body)) }
+// Both fonts, as in FACES: a character is printable if one of them has it.
+#let machine(body, size: 7.6pt) = text(font: ("DejaVu Sans Mono", "Libertinus Serif"), size: size, if is-hash(body) { text(hyphenate: false, box(body)) } else { verbatim(body) })
 // A row of a table of hashes: a word of ours before the hash.
 #let machine-row(row) = {
   let parts = row.split(" ").filter(part => part != "")

@@ -28,7 +28,11 @@ export function openFolder(root: string): ObjectStore {
     read: (object, from, length) => explained(readPart(root, pathOf(object), from, length)),
     delete: object => explained(removeFile(root, pathOf(object))),
     async *list(folder) {
-      yield* listFiles(root, folder)
+      try {
+        yield* listFiles(root, folder)
+      } catch (error) {
+        throw await explain(root, error)
+      }
     },
   }
 }
@@ -90,13 +94,16 @@ async function removeFile(root: string, path: string): Promise<void> {
 }
 
 async function* listFiles(root: string, folder: string): AsyncGenerator<ListedObject[]> {
-  const parts = await readdir(join(root, folder), { withFileTypes: true }).catch(async error => {
-    if (codeOf(error) === 'ENOENT' && (await isThere(root))) return []
-    throw await explain(root, error)
-  })
+  const deletedSince = async (error: unknown): Promise<null> => {
+    if (codeOf(error) === 'ENOENT' && (await isThere(root))) return null
+    throw error
+  }
+  const parts = (await readdir(join(root, folder), { withFileTypes: true }).catch(deletedSince)) ?? []
   for (const part of parts.filter(found => found.isDirectory()).map(({ name }) => `${folder}/${name}`)) {
+    const entries = await opendir(join(root, part), { bufferSize: 256 }).catch(deletedSince)
+    if (entries === null) continue
     let batch: ListedObject[] = []
-    for await (const found of await opendir(join(root, part), { bufferSize: 256 })) {
+    for await (const found of entries) {
       const name = `${part}/${found.name}`
       // It may have been deleted since.
       const about = found.isFile() ? await stat(join(root, name)).catch(ignore('ENOENT')) : undefined

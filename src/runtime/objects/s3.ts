@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { MIB } from '../../domain/units.js'
+import { reasonOf } from '../failed-fetch.js'
 import { type ListedObject, type ObjectStore, ObjectStoreFault } from './object-store.js'
 import { encodeSegment, type S3Account, signRequest } from './s3-signature.js'
 
@@ -18,8 +19,7 @@ const BYTES_PER_MS = 524
 /** Above any answer that is no object: errors, and a list of 1,000 names. */
 const MAX_ANSWER = 4 * MIB
 
-/** Answers of the service that are no failure. */
-const NOT_FOUND = 404
+/** The object ends before the range that was asked for. */
 const PAST_END = 416
 
 interface Asked {
@@ -45,23 +45,21 @@ export function openS3(place: S3Place): ObjectStore {
     async read(object, from, length) {
       const headers = length === 0 ? {} : { range: `bytes=${from}-${from + length - 1}` }
       const response = await ask({ method: 'GET', address: addressOf(object), headers, size: length })
-      // The object ends before the range.
       if (response.status === PAST_END) return drained(response, Buffer.alloc(0))
-      if (response.status === NOT_FOUND) {
-        const problem = await textOf(response)
-        if (problem.includes('NoSuchBucket')) throw refused(place, NOT_FOUND, problem)
-        return null
+      if (response.status !== 200 && response.status !== 206) {
+        const answer = await textOf(response)
+        if (isMissing(response.status, answer)) return null
+        throw refused(place, response.status, answer)
       }
-      if (response.status !== 200 && response.status !== 206) throw refused(place, response.status, await textOf(response))
       // 200: the service does not know ranges, and sends the whole object.
       const skipped = response.status === 200 ? from : 0
       return (await bytesOf(place, response, skipped + length)).subarray(skipped, skipped + length)
     },
     async delete(object) {
       const response = await ask({ method: 'DELETE', address: addressOf(object) })
-      if (response.status !== NOT_FOUND) return requireSuccess(place, response)
-      const problem = await textOf(response)
-      if (problem.includes('NoSuchBucket')) throw refused(place, NOT_FOUND, problem)
+      const answer = await textOf(response)
+      // S3 answers 204 for an object that is not there; other services say that it is missing.
+      if (!response.ok && !isMissing(response.status, answer)) throw refused(place, response.status, answer)
     },
     list: folder => listObjects(place, folder),
   }
@@ -77,30 +75,35 @@ async function request(
       headers: { ...headers, ...signRequest(method, address, digest, place, new Date()) },
       ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
       signal: AbortSignal.timeout(TIMEOUT_MS + Math.ceil(size / BYTES_PER_MS)),
-      redirect: 'error',
+      // As an answer, not followed: the service of another region says so by a redirect, and the signature is of one address.
+      redirect: 'manual',
     })
   } catch (error) {
     throw away(place, error)
   }
 }
 
-/** The reason of a failed fetch is in its cause. */
 function away({ name }: S3Place, error: unknown): ObjectStoreFault {
-  const { name: kind, message, cause } = error as Error
-  const { code, message: reason } = (cause ?? {}) as NodeJS.ErrnoException
-  const why = kind === 'TimeoutError' ? 'não respondeu a tempo' : `não respondeu (${code ?? reason ?? message})`
+  const why = (error as Error).name === 'TimeoutError' ? 'não respondeu a tempo' : `não respondeu (${reasonOf(error)})`
   return new ObjectStoreFault(`O serviço S3 ${name} ${why}. Confira o endereço e a rede.`, { cause: error })
 }
 
+const CHECK_REGION = 'Confira a região (#region=) e o endereço.'
 const CURES: Readonly<Record<number, string>> = {
-  301: 'Confira a região (#region=) e o endereço.',
-  400: 'Confira a região (#region=) e o endereço.',
+  301: CHECK_REGION,
+  307: CHECK_REGION,
+  400: CHECK_REGION,
   403: 'Confira a chave, o segredo e o que ela pode: ler, gravar, apagar e listar.',
-  404: 'Confira o nome do balde.',
+  404: 'Confira o endereço e o nome do balde.',
 }
 
+const codeOf = (answer: string): string | undefined => /<Code>([\w.-]{1,80})<\/Code>/.exec(answer)?.[1]
+
+/** Only a service that speaks S3 knows of an object: a 404 of a proxy, or of a wrong address, says nothing of it. */
+const isMissing = (status: number, answer: string): boolean => status === 404 && codeOf(answer) === 'NoSuchKey'
+
 function refused({ name }: S3Place, status: number, answer: string): ObjectStoreFault {
-  const code = /<Code>([\w.-]{1,80})<\/Code>/.exec(answer)?.[1]
+  const code = codeOf(answer)
   const said = `HTTP ${status}${code === undefined ? '' : ` ${code}`}`
   return new ObjectStoreFault(`O serviço S3 ${name} respondeu ${said}. ${CURES[status] ?? 'Confira o serviço e tente de novo.'}`)
 }

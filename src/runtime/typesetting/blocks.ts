@@ -156,7 +156,7 @@ class BlockReader {
     if (runs.length === 0) return
     if (this.#cell !== null) {
       if (this.#cell.length > 0) this.#cell.push({ text: '\n' })
-      this.#cell.push(...runs)
+      for (const run of runs) this.#cell.push(run)
     } else if (this.#heading !== null) this.#box.blocks.push({ kind: 'heading', level: this.#heading, runs })
     else this.#box.blocks.push({ kind: 'paragraph', align: this.#aligned.at(-1)?.align ?? 'left', runs })
   }
@@ -257,8 +257,8 @@ function tidy(runs: readonly Run[]): Run[] {
   }
   trimEnd(tidied)
   while (tidied.at(-1)?.text === '\n') tidied.pop()
-  while (tidied[0]?.text === '\n') tidied.shift()
-  return tidied
+  const first = tidied.findIndex(({ text }) => text !== '\n')
+  return first > 0 ? tidied.slice(first) : tidied
 }
 
 function trimEnd(runs: Run[]): void {

@@ -44,7 +44,7 @@ const withoutLongSpan = (place: Placed): Placed =>
 
 function appendCell(to: SourceCell, { runs, head }: SourceCell): void {
   if (to.runs.length > 0 && runs.length > 0) to.runs.push({ text: '\n' })
-  to.runs.push(...runs)
+  for (const run of runs) to.runs.push(run)
   to.head ||= head
 }
 

@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../thread-pool.js'
 import { type Block, readBlocks } from './blocks.js'
 import { FACES } from './faces.js'
-import { fitGlyphs } from './glyphs.js'
+import { fitGlyphs, fitJson } from './glyphs.js'
+import { mayReadBackwards } from './svg.js'
 
 export interface Typesetter {
   /** Reads HTML as blocks that can be printed. Deeply nested HTML takes seconds. */
@@ -16,8 +17,9 @@ export interface Typesetter {
 interface TypesettingJob {
   /** The program. It reads the data as sys.inputs. */
   source: string
-  /** The data. An input whose name is in `fitted` holds characters of any kind: see fitGlyphs. */
+  /** The data. They may have characters of any kind: see fitGlyphs. */
   inputs: Readonly<Record<string, string>>
+  /** The inputs that are JSON with texts of others, and what becomes of the letters in them that the fonts lack. */
   fitted: Readonly<Record<string, 'refused' | 'marked'>>
   /** The input that names a picture, or is empty. A picture that cannot be printed is left out. */
   picture?: string
@@ -122,10 +124,11 @@ if (isThreadOf(PURPOSE)) {
   }
   const pictureFaults = new Map<string, string | null>()
   /** A picture that the compiler cannot read, or that PDF/A forbids, must not fail the documents that it stands in. */
-  const faultOf = (picture: string): string | null => {
+  const faultOf = (picture: string, bytes: Uint8Array | undefined): string | null => {
     const earlier = pictureFaults.get(picture)
     if (earlier !== undefined) return earlier
-    const fault = tryPicture(picture)
+    const isUnsafe = picture.endsWith('.svg') && bytes !== undefined && mayReadBackwards(bytes)
+    const fault = isUnsafe ? 'the SVG may have text from right to left: convert its text to paths' : tryPicture(picture)
     pictureFaults.set(picture, fault)
     return fault
   }
@@ -142,15 +145,16 @@ if (isThreadOf(PURPOSE)) {
   const describeFault = (compiled: ReturnType<typeof compiler.compile>): string =>
     JSON.stringify(compiler.fetchDiagnostics(compiled.takeDiagnostics()!)).slice(0, MAX_FAULT)
   const typeset = ({ source, inputs: given, fitted, picture, files, moment, standard }: TypesettingJob): Composed => {
-    const inputs = { ...given }
-    for (const [name, letters] of Object.entries(fitted)) {
-      // Works on JSON too, in which characters outside ASCII occur in texts only.
-      const { text, missing } = fitGlyphs(given[name]!, canRender, letters)
+    const inputs: Record<string, string> = {}
+    for (const [name, value] of Object.entries(given)) {
+      const letters = fitted[name]
+      // No input is left out, because some characters abort the process.
+      const { text, missing } = letters === undefined ? fitGlyphs(value, canRender, 'marked') : fitJson(value, canRender, letters)
       if (missing.length > 0) return { fault: 'the fonts lack letters', missing }
       inputs[name] = text
     }
     for (const [path, bytes] of Object.entries(files)) compiler.mapShadow(WORKSPACE + path, Buffer.from(bytes))
-    const pictureFault = picture === undefined || given[picture] === '' ? null : faultOf(given[picture]!)
+    const pictureFault = picture === undefined || given[picture] === '' ? null : faultOf(given[picture]!, files[given[picture]!])
     if (pictureFault !== null) inputs[picture!] = ''
     const compiled = compiler.compile({ mainFileContent: source, inputs })
     const document = compiled.result

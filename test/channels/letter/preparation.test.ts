@@ -85,6 +85,15 @@ test('a letter with signs from a telephone is made', async () => {
   expect(kept).toHaveLength(1)
 })
 
+test.each(['\u202eabc\u202c', '\u202dשלום', 'א\u0375\u0384\u0385א', '\u05b0\u05b1\u05b2', 'sim\u0007'])(
+  'characters that the typesetter cannot bear do not stop a letter, nor the worker: %j',
+  async text => {
+    const { given, kept } = await prepare(`<p>${text} <b>${text}</b></p>`, { subject: text, recipientName: text })
+    expect(given).toMatchObject({ pages: 1 })
+    expect(kept).toHaveLength(1)
+  },
+)
+
 test('the sheet that is kept, from which the sender’s copy is made, does not hold the recipient’s link', async () => {
   const { kept } = await prepare('<p>Prezada</p>')
   expect(JSON.stringify(kept[0]!.sheet)).toContain('Prezada')
@@ -137,6 +146,38 @@ test('a logo that cannot be printed is told to the operator, and the letter goes
   const { given, warnings } = await prepare('<p>Prezada</p>', {}, { name: { sha256: sha256(bytes), type: 'svg' }, bytes })
   expect(given).toMatchObject({ pages: 1 })
   expect(warnings).toEqual([{ account: 'Banco Exemplo S.A.', fault: expect.any(String) }])
+})
+
+const drawn = (text: string, head = '') =>
+  `${head}<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="90" height="30">${text}</svg>`
+const turned = drawn('<text y="20">&#x202e;abc</text>')
+const inside = Buffer.from(turned).toString('base64')
+test.each([
+  ['a text turned round', drawn('<text y="20">\u202eabc</text>'), false],
+  ['a text turned round by a reference', turned, false],
+  [
+    'a text turned round in a picture inside',
+    drawn(`<image width="9" height="9" xlink:href="data:image/svg+xml;base64,${inside}"/>`),
+    false,
+  ],
+  [
+    'a text turned round in a text inside',
+    drawn(`<image width="9" height="9" xlink:href="da&#10;ta:;base64,${inside}"/>`),
+    false,
+  ],
+  ['a text put together', drawn('<text y="20">&a;abc</text>', '<!DOCTYPE svg [<!ENTITY b "&#x202e;"><!ENTITY a "&b;">]>'), false],
+  ['a reference to no character', drawn('<text y="20">&#x9999999;abc</text>'), true],
+  ['a text', drawn('<text y="20">Ação &#xe7;</text>', '<!DOCTYPE svg [<!ENTITY ns_svg "http://www.w3.org/2000/svg">]>'), true],
+  [
+    'a photograph',
+    drawn(`<image width="9" height="9" xlink:href="data:image/png;base64,${pngOf(3, 3).toString('base64')}"/>`),
+    true,
+  ],
+])('an SVG logo with %s does not end the worker', async (_, svg, printed) => {
+  const bytes = Buffer.from(svg)
+  const { given, warnings } = await prepare('<p>Prezada</p>', {}, { name: { sha256: sha256(bytes), type: 'svg' }, bytes })
+  expect(given).toMatchObject({ pages: 1 })
+  expect(warnings).toHaveLength(printed ? 0 : 1)
 })
 
 test('letters that cannot be printed fail it, named with their cure', async () => {

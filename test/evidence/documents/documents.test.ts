@@ -389,6 +389,38 @@ describe('a character of two halves at a cut does not stop a document', () => {
   })
 })
 
+describe('whatever the recipient answers, the report is made', () => {
+  const answered = (answer: string): Dossier => {
+    const dossier = dossiers.full({
+      subject: answer,
+      customId: answer,
+      recipientName: answer,
+      content: `<p>${answer} <b>${answer}</b></p>`,
+    })
+    const events = dossier.events.map((event, place) =>
+      place === 1 ? { ...event, data: { channel: 'email', answer, reply: answer } } : event,
+    )
+    return { ...dossier, events: events as Dossier['events'] }
+  }
+  test.each([
+    ['Hebrew', 'שלום', 'שלום'],
+    ['a letter of the other font', 'ɉ', 'ɉ'],
+    ['a mark of the other font', 'a\u0363', 'a\u0363'],
+    ['marks of both fonts on a letter of one', 'ƀ\u0363\u0301 ɉ\u0363\u0301', 'ƀ'],
+    ['an emoji', 'sim 👍🏽', 'sim □'],
+    ['a control character', 'sim\u0007', 'sim□'],
+    ['a text turned round', '\u202eabc\u202c', 'abc'],
+    ['Hebrew turned round', '\u202dשלום', 'שלום'],
+    ['accents of another script in Hebrew', 'א\u0375\u0384\u0385א', '□□'],
+    ['points upon nothing', '\u05b0\u05b1\u05b2', '□'],
+    ['ends of lines between invisible characters', '\ufe0f\r\u200c\u2028\u200b\u0085', ''],
+    ['a long word with ends of lines', `${'palavra'.repeat(5)}\u2028${'palavra'.repeat(5)}`, 'palavra'],
+    ['an accent at the beginning of a line', 'sim\n\u0303x', 'sim'],
+  ])('%s', async (_, answer, shown) => {
+    expect(textOf(await reportOf(answered(answer)))).toContain(shown)
+  })
+})
+
 test('neither document has the recipient’s link or code, wherever somebody quoted it', async () => {
   const dossier = dossiers.full({
     subject: `Veja https://notifica.example.com/n/${SECRET}`,

@@ -190,6 +190,17 @@ test('whatever the markup, no word is lost and nothing breaks', () => {
   )
 })
 
+test('hundreds of thousands of breaks are read', () => {
+  const breaks = '<br>'.repeat(250_000)
+  expect(readBlocks(`<p>${breaks}x</p>`)).toEqual([paragraph('x')])
+  const [table] = readBlocks(`<table><tr><td>${'a<br>'.repeat(200_000)}b</td></tr></table>`)
+  expect(table?.kind === 'table' && table.rows[0]!.cells[0]).toHaveLength(400_001)
+  const wide = `${'<td>a</td>'.repeat(11)}<td>b</td><td>${'a<br>'.repeat(200_000)}b</td>`
+  expect(printed(readBlocks(`<table><tr>${wide}</tr></table>`)).replaceAll('\n', '')).toBe(
+    `${'a'.repeat(11)}b${'a'.repeat(200_000)}b`,
+  )
+})
+
 test('a letter takes at least a line for each paragraph, item, row, rule and break', () => {
   expect(countLines(readBlocks('<h1>a</h1><p>b<br>c</p><hr><blockquote><p>d</p></blockquote>'))).toBe(5)
   expect(countLines(readBlocks('<ul><li>a</li><li><p>b</p><p>c</p></li></ul>'))).toBe(3)

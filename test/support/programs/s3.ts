@@ -70,7 +70,7 @@ async function startS3({ page = 1_000 }: { page?: number }): Promise<S3Server> {
       if (path.includes('?list-type=2')) return list(s3.objects, path, page, response)
       if (method === 'PUT') s3.objects.set(path, { body, at: new Date() })
       if (method === 'PUT') response.writeHead(200).end()
-      else if (method === 'DELETE') response.writeHead(s3.objects.delete(path) ? 204 : 404).end()
+      else if (method === 'DELETE' && s3.objects.delete(path)) response.writeHead(204).end()
       else serve(s3.objects.get(path)?.body, request.headers.range, response)
     })
   })
