@@ -8,11 +8,13 @@ import { requireActive } from './endpoints.js'
 export type TakeReplayTurn = <T>(scope: Scope, work: () => Promise<T>) => Promise<T>
 
 const BATCH = 2_000
+/** The next replays wait a little for their turn: most of them take a moment. */
+const WAITING = { maxWaiting: 32, maxWaitMs: 2_000 }
 
 /** Replays of time spans: one at a time per account, mode and node, because each of them writes for as long as there are messages. */
 export function replayTurns(): TakeReplayTurn {
   const refusal = (): Refusal => new Refusal('replayInProgress', [], { retryAfter: 5 })
-  const turns = new KeyedSemaphore({ permits: 1, maxWaiting: 0, refusal })
+  const turns = new KeyedSemaphore({ permits: 1, ...WAITING, refusal })
   return (scope, work) => turns.run(scopeKey(scope), work)
 }
 

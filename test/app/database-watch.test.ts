@@ -293,7 +293,7 @@ test('a worker whose look at the database takes too long says so, and is silent 
     memoryFile: memoryPath(),
     timing: { pollMs: 20 },
   })
-  const levels = () => new Set(lines.filter(({ chore }) => chore?.startsWith('which copy')).map(({ level }) => level))
+  const levels = () => new Set(lines.filter(({ chore }) => chore?.startsWith('database copy')).map(({ level }) => level))
   const { debug, warn } = log.levels.values
   try {
     for (const [index, level] of [warn, debug].entries()) {

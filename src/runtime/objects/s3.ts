@@ -20,6 +20,7 @@ const BYTES_PER_MS = 524
 const MAX_ANSWER = 4 * MIB
 
 /** The object ends before the range that was asked for. */
+const NOT_FOUND = 404
 const PAST_END = 416
 
 interface Asked {
@@ -100,7 +101,7 @@ const CURES: Readonly<Record<number, string>> = {
 const codeOf = (answer: string): string | undefined => /<Code>([\w.-]{1,80})<\/Code>/.exec(answer)?.[1]
 
 /** Only a service that speaks S3 knows of an object: a 404 of a proxy, or of a wrong address, says nothing of it. */
-const isMissing = (status: number, answer: string): boolean => status === 404 && codeOf(answer) === 'NoSuchKey'
+const isMissing = (status: number, answer: string): boolean => status === NOT_FOUND && codeOf(answer) === 'NoSuchKey'
 
 function refused({ name }: S3Place, status: number, answer: string): ObjectStoreFault {
   const code = codeOf(answer)
