@@ -1,7 +1,7 @@
 import { SCRIPT_PATH, STYLE_PATH } from '../src/http/recipient/assets.js'
-import { CONNECTIONS, fullLoad } from './shared/load.js'
-import { machine, median, note, print, verdict } from './shared/report.js'
-import { type Server, type Subject, type Workspace, withWorkspace } from './shared/workspace.js'
+import { CONNECTIONS, fullLoad } from './support/load.js'
+import { machine, median, note, print, verdict } from './support/report.js'
+import { type Server, type Subject, type Workspace, withWorkspace } from './support/workspace.js'
 
 export interface PagesOptions {
   seconds: number

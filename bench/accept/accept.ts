@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { newId } from '../../src/domain/id.js'
-import { CONNECTIONS, fullLoad, type PacedLoad, pacedLoad, type Target } from '../shared/load.js'
-import { machine, median, note, print, table, verdict } from '../shared/report.js'
-import { type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { CONNECTIONS, fullLoad, type PacedLoad, pacedLoad, type Target } from '../support/load.js'
+import { machine, median, note, print, table, verdict } from '../support/report.js'
+import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fill } from './fill.js'
 import { startKannel } from './kannel.js'
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { HOUR_MS } from '../../src/domain/units.js'
-import type { Subject } from '../shared/workspace.js'
+import type { Subject } from '../support/workspace.js'
 
 const CHUNK = 20_000
 const VACUUM_MS = HOUR_MS

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../src/runtime/free-port.js'
 import { reach, untilListening } from '../../test/support/programs/other-programs.js'
-import type { Target } from '../shared/load.js'
-import { stop, type Workspace } from '../shared/workspace.js'
+import type { Target } from '../support/load.js'
+import { stop, type Workspace } from '../support/workspace.js'
 
 /**
  * Kannel's sendsms, the usual open-source SMS gateway, as Debian packages it: smsbox takes the request, bearerbox spools it

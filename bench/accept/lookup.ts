@@ -1,6 +1,6 @@
-import { CONNECTIONS, fullLoad } from '../shared/load.js'
-import { machine, median, note, print, verdict } from '../shared/report.js'
-import { type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { CONNECTIONS, fullLoad } from '../support/load.js'
+import { machine, median, note, print, verdict } from '../support/report.js'
+import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fill } from './fill.js'
 
 export interface LookupOptions {

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createTypesetter, type Typesetter } from '../../src/channels/letter/typesetter.js'
 import { readBlocks } from '../../src/runtime/typesetting/blocks.js'
-import { print } from '../shared/report.js'
+import { print } from '../support/report.js'
 import type { ChannelBench } from './channels.js'
 
 /** Letters: the bare client posts a PDF that is there already; ours makes each one first. */

@@ -2,9 +2,9 @@ import { request } from 'undici'
 import { DAY_MS } from '../../src/domain/units.js'
 import { invite } from '../../src/engine/console/invitations.js'
 import { transaction } from '../../src/store/postgres.js'
-import { cpuSeconds } from '../shared/cpu.js'
-import { machine, note, print, table } from '../shared/report.js'
-import { type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { cpuSeconds } from '../support/cpu.js'
+import { machine, note, print, table } from '../support/report.js'
+import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fillForConsole } from './fill.js'
 
 export interface ConsoleOptions {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { HOUR_MS } from '../../src/domain/units.js'
-import type { Subject } from '../shared/workspace.js'
+import type { Subject } from '../support/workspace.js'
 
 /** A store as it is after a bad quarter: five accounts of very different sizes, two modes, and many deliveries that nobody could end. */
 const CHUNK = 50_000

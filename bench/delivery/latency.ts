@@ -1,6 +1,6 @@
-import { pacedLoad, type Target } from '../shared/load.js'
-import { median, note, print, verdict } from '../shared/report.js'
-import type { Workspace } from '../shared/workspace.js'
+import { pacedLoad, type Target } from '../support/load.js'
+import { median, note, print, verdict } from '../support/report.js'
+import type { Workspace } from '../support/workspace.js'
 import { DeliveringGateway } from './gateway.js'
 import type { Sink } from './sink.js'
 

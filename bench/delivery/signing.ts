@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Workspace } from '../shared/workspace.js'
+import type { Workspace } from '../support/workspace.js'
 import { SENDER } from './message.js'
 
 /** Keys that everybody signs with, and how fast this machine can do it at all. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../src/runtime/free-port.js'
 import { findProgram, isRoot, untilListening } from '../../test/support/programs/other-programs.js'
-import type { Workspace } from '../shared/workspace.js'
+import type { Workspace } from '../support/workspace.js'
 
 /** Postfix's own test server, in C, where all mail ends: it takes everything and counts. */
 export interface Sink {

@@ -5,8 +5,8 @@ import { openLog } from '../../src/app/log.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyFile } from '../../src/evidence/verify-file.js'
 import { type Dossier, readDossier } from '../../src/store/evidence/dossier.js'
-import { note, print, table } from '../shared/report.js'
-import type { Subject, Workspace } from '../shared/workspace.js'
+import { note, print, table } from '../support/report.js'
+import type { Subject, Workspace } from '../support/workspace.js'
 
 /** How many documents one core makes in a second, and how many it verifies: of notifications that were delivered before. */
 const DOCUMENTS = 40

@@ -9,9 +9,9 @@ import { readCheckpoint, readNote, readVerifier, verifyNote } from '../../src/ev
 import { isIncluded } from '../../src/evidence/verify/merkle.js'
 import { DeliveringGateway } from '../delivery/gateway.js'
 import { startSink } from '../delivery/sink.js'
-import { cpuSeconds, parentOf } from '../shared/cpu.js'
-import { machine, median, note, print, table, verdict } from '../shared/report.js'
-import { type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { cpuSeconds, parentOf } from '../support/cpu.js'
+import { machine, median, note, print, table, verdict } from '../support/report.js'
+import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { measureDocuments } from './documents.js'
 
 export interface EvidenceOptions {

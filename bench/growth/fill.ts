@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { HOUR_MS } from '../../src/domain/units.js'
-import type { Subject } from '../shared/workspace.js'
+import type { Subject } from '../support/workspace.js'
 
 /** Finished notifications spread evenly over months and accounts, and of each account some that are due now. */
 export interface GrowthShape {

@@ -1,5 +1,5 @@
-import { machine, note, print, table } from '../shared/report.js'
-import { answerOf, type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { machine, note, print, table } from '../support/report.js'
+import { answerOf, type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { GrowingStore, type GrowthShape } from './fill.js'
 import { CLAIMED, type GrowthTask, LOOKUPS, type Measured } from './work.js'
 

@@ -12,7 +12,7 @@ import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { withinMonths } from '../../src/store/months.js'
 import { insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { median } from '../shared/report.js'
+import { median } from '../support/report.js'
 
 export interface GrowthTask {
   url: string

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../../src/domain/id.js'
 import { type ActParts, act, createEndpoint } from '../../src/webhooks/endpoints.js'
-import { cpuSeconds, parentOf } from '../shared/cpu.js'
-import { machine, median, note, print, verdict } from '../shared/report.js'
-import { type Subject, type Workspace, withWorkspace } from '../shared/workspace.js'
+import { cpuSeconds, parentOf } from '../support/cpu.js'
+import { machine, median, note, print, verdict } from '../support/report.js'
+import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 
 export interface WebhookBenchOptions {
   events: number

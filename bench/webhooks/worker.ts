@@ -7,7 +7,7 @@ import { startDeliverer } from '../../src/app/worker/webhooks.js'
 import { loadContracts } from '../../src/channels/registry.js'
 import { engineTiming } from '../../src/engine/timing.js'
 import { openPool } from '../../src/store/postgres.js'
-import { stopWithParent } from '../shared/stop-with-parent.js'
+import { stopWithParent } from '../support/stop-with-parent.js'
 
 /** The worker's delivery of webhooks as it ships, without the lanes to carriers. */
 const config = readConfig(process.env)

@@ -58,7 +58,7 @@ const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found
 const warn = (name: string, found: string, advice: string): Finding => ({ name, state: 'warn', found, advice })
 const bad = (name: string, found: string, advice: string): Finding => ({ name, state: 'bad', found, advice })
 
-/** The warnings of a start. */
+/** The warnings about settings that a start logs. */
 const settings = ({ warnings }: Config): Finding[] =>
   warnings.length === 0
     ? [ok('Configurações', 'nenhum aviso')]

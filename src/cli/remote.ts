@@ -31,7 +31,7 @@ export function gatewayOf(options: RemoteOptions): { url: string; token: string 
 interface Reply {
   ok: boolean
   status: number
-  /** null: it is no JSON. */
+  /** null: the body is no JSON. */
   answer: { data?: unknown; message?: string } | null
 }
 
@@ -71,7 +71,7 @@ export async function withGateway<T>(options: RemoteOptions, work: (carteiro: Ca
     // What fetch throws where nobody answers.
     if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError'))
       throw new OperatorError(`O gateway não respondeu em ${gateway.url}. Confira --url (ou CARTEIRO_URL) e se ele está no ar.`)
-    // Another site answers there.
+    // The address belongs to another site.
     if (error instanceof SyntaxError)
       throw new OperatorError(`${gateway.url} não respondeu como a API. Confira --url (ou CARTEIRO_URL).`)
     throw error

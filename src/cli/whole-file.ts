@@ -11,7 +11,7 @@ type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 export const writeWhole = (file: string, source: Source, mode = 0o666): Promise<void> =>
   write(file, source, mode, draft => rename(draft.path, file))
 
-/** The same where another file of that name must stay. */
+/** Writes a new file in the same way. An existing file of that name stays, and the write is refused. */
 export const writeNew = (file: string, source: Source, mode: number): Promise<void> =>
   write(file, source, mode, draft => draft.placeNew())
 

@@ -34,7 +34,7 @@ export async function openDraft(file: string, mode: number): Promise<Draft> {
   }
 }
 
-/** For what takes long to write: the refusal comes before the work. */
+/** Refuses an existing file before a long work writes it. */
 export function refuseExisting(file: string): void {
   if (existsSync(file)) throw fileExists(file)
 }

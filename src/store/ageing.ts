@@ -55,10 +55,10 @@ export const noteLateData = (db: Transaction, kind: Term['kind'], notifications:
   })
 }
 
-/** By the clock that dates the looks. */
+/** The time at which a run starts, by the database's clock, which also dates the attempts to erase. */
 export const readStart = async (db: Queryable): Promise<Date> => (await queryValue<Date>(db, 'select clock_timestamp()'))!
 
-/** Those that were looked at longest ago first, and none that was looked at since. */
+/** Notifications of which the erasure was postponed, those tried longest ago first, and none that was tried after `since`. */
 export const listPostponed = (db: Queryable, aged: Aged, since: Date, limit: number): Promise<string[]> =>
   queryValues(
     db,

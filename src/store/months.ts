@@ -25,8 +25,8 @@ export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(i
 export const monthsOfPage = (newest: string): IdMonths | null => monthsUntil(timeOfId(newest), MONTHS_OF_A_PAGE)
 
 /**
- * Months that hold all of these ids, which are in their stored form; null as above, or where they are too far apart. The fewer months, the less a statement costs; but each
- * connection keeps a plan for each number of them.
+ * Months that hold all of these ids, which are in their stored form; null as above, or where the ids are too far apart. The fewer months, the
+ * less a statement costs; but each connection keeps a plan for each number of them.
  */
 export const monthsOfIds = (ids: readonly string[]): IdMonths | null => monthsOf(ids, MONTHS_BACK)
 
@@ -48,7 +48,7 @@ function monthsOf(ids: readonly string[], back: number): IdMonths | null {
 
 const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
-/** Asked for by every group of facts, several times. As many as there are months within the bounds, by the number of months. */
+/** The spans made so far: every group of facts needs some. Their number is bounded by that of the months and of the spans. */
 const known = new Map<string, IdMonths>()
 
 function monthsUntil(at: Date, count: number, back = MONTHS_BACK): IdMonths | null {

@@ -94,7 +94,7 @@ function before(text: RegExp, act: (place: number) => Promise<unknown>): Pool {
   })
 }
 
-/** Only once. */
+/** A pool that runs `act` once, before the first statement of this text. */
 const meanwhile = (text: RegExp, act: () => Promise<unknown>): Pool => before(text, async place => place === 1 && act())
 
 test('an older copy holds what was under way for a person, and new sends go', async () => {

@@ -40,7 +40,7 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', found: 1 } }])
 })
 
-/** Nothing listens there. */
+/** An address on which no server listens. */
 const NO_DATABASE = 'postgresql://nobody@127.0.0.1:1/none'
 
 test.each([

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { table } from '../../bench/shared/report.js'
+import { table } from '../../bench/support/report.js'
 import { engineTiming } from '../../src/engine/timing.js'
 import { Cluster, type Node } from './cluster.js'
 import { type DrillChannel, drain, drillChannels, loads } from './drill.js'

@@ -115,7 +115,7 @@ test('a long log of the server is put aside when it starts, and one older log is
   appendFileSync(join(folder, 'postgres', 'postgresql.conf'), 'shared_buffers_of_nobody = 1\n')
   await expect(open(folder)).rejects.toThrow(/Ele disse: FATAL: .*postgres\.log/)
   expect(short).toBeLessThan(LONG)
-  // A short one goes on.
+  // A short log is continued.
   const kept = readFileSync(log, 'utf8')
   await expect(open(folder)).rejects.toThrow(OperatorError)
   expect(readFileSync(log, 'utf8').startsWith(kept)).toBe(true)

@@ -308,7 +308,7 @@ test('a page of the console opens the months in which it usually lies, and all o
   expect(all.months.length).toBeGreaterThanOrEqual(MONTHS)
 })
 
-/** With its first event and a content as it left. */
+/** Stores a notification with its first event and its content as it left. */
 async function storeWhole(at: Date): Promise<string> {
   const id = await store(accounts[0]!, 'done', at)
   await pool.query(
@@ -350,7 +350,7 @@ const heldBy = (notification: string) => ({ notification, channel: 'email', atte
 /** What is done with notifications that are known: for how many of these it was done, and how many statements of it read months. */
 const works: Readonly<Record<string, { statements: number; work: (ids: readonly string[]) => Promise<number> }>> = {
   'facts are recorded, some of notifications that are erased or do not exist': {
-    // They are locked, the others are looked for, read, the others are looked for, their notes, the writing, the terms of visits.
+    // Lock, search for the missing, read, search for the missing, read the notes, write, note the terms of visits.
     statements: 7,
     work: async ids => {
       const at = new Date(Number.parseInt(ids[0]!.replace('-', '').slice(0, 12), 16))

@@ -176,7 +176,7 @@ function readLogo(path: string): { type: string; bytes: Buffer } {
 function readImage(path: string): Buffer {
   try {
     const { size } = statSync(path)
-    // Before it is read: a wrong name may be that of a film.
+    // Before the file is read: a wrong name may be the name of a large file.
     if (size > MAX_LOGO_BYTES)
       throw new OperatorError(`O logotipo tem ${size} bytes; o limite é ${MAX_LOGO_BYTES}. Reduza a imagem.`)
     return readFileSync(path)

@@ -28,7 +28,7 @@ export function personCommand(): Command {
   addPersonVerb(person, 'export', 'grava num ZIP tudo o que há de uma pessoa: os dados e os arquivos')
     .option('--out <arquivo>', 'onde gravar: um arquivo novo', 'pessoa.zip')
     .action(({ out, ...options }: PersonOptions & { out: string }) => {
-      // It may be what another person asked for.
+      // The existing file may be the export of another person.
       refuseExisting(out)
       return runFor(options, work => writeExport(work, out))
     })

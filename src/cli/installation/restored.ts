@@ -17,10 +17,10 @@ import { cutList, type OutputOptions } from '../output.js'
 type ListOptions = OutputOptions & { channel?: Channel; limit: number }
 type ReleaseOptions = OutputOptions & { channel?: Channel; all?: boolean }
 
-/** An hour for a statement. */
+/** Multiplies the time-out of a statement to one hour. */
 const TIMEOUT_FACTOR = 360
 
-/** How many deliveries wait for a person, by channel. Of each the events are read: an old copy may have had millions under way. */
+/** How many deliveries wait for a person, by channel. The count reads the events of each delivery, and an old copy may have had millions under way. */
 export const countHeld = (url: string) =>
   withLongTimeouts({ url, timeoutFactor: TIMEOUT_FACTOR }, async pool =>
     (await countRestored(pool)).map(({ channel, ...row }) => ({ channel: moduleOf(channel).wire, ...row })),

@@ -56,7 +56,7 @@ async function sendBulk(file: string, options: SendBulkOptions): Promise<void> {
     if (batch.situacao !== 'done') batch = (await ask(api, 'POST', `/gw/bulk/${batch.id}/start`)) as Batch
     batch = await follow(api, batch, show, current => current.situacao !== 'sending' || paused)
   }
-  // Also a batch that an earlier run of the command started.
+  // A batch that an earlier run of the command started is paused too.
   if (!options.dryRun && paused && batch.situacao === 'sending')
     batch = (await ask(api, 'POST', `/gw/bulk/${batch.id}/pause`)) as Batch
   show(null)
@@ -169,7 +169,7 @@ async function download({ url, token }: Api, path: string, file: string): Promis
   try {
     const answer = await fetch(`${url}${path}`, { headers: { authorization: token } })
     if (!answer.ok || answer.body === null) throw missing(answer.status)
-    // It has personal data.
+    // The file has personal data.
     await writeWhole(file, Readable.fromWeb(answer.body as never), PRIVATE)
   } catch (error) {
     throw error instanceof OperatorError ? error : missing('a conexão caiu', error)

@@ -60,7 +60,7 @@ async function readRequest(file: string | undefined): Promise<Request> {
   throw new OperatorError(`${file === '-' ? 'A entrada' : file} não é um objeto em JSON, como {"nameTo": "Maria", …}.`)
 }
 
-/** Those that the request has itself. */
+/** The attachments that the request has itself. */
 function listAttachments({ attachments }: Request): object[] {
   if (attachments === undefined || attachments === null) return []
   if (!Array.isArray(attachments))

@@ -100,7 +100,7 @@ async function endTerm(parts: RetentionParts, aged: Aged, days: number, signal?:
   }
 }
 
-/** What was held or still being delivered when its term ended: all that is so, each once in a run. */
+/** Tries again to erase the data of notifications that were held or still being delivered when their term ended, each once in a run. */
 async function retryPostponed({ pool, batch = BATCH }: RetentionParts, aged: Aged, signal?: AbortSignal): Promise<void> {
   const since = await readStart(pool)
   for (let round = 0; round < MAX_BATCHES && !signal?.aborted; round++) {

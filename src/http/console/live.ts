@@ -23,9 +23,9 @@ const MOST = 1_000
 const MOST_NAMED = 50
 /** Also how soon a stream notices that its session has ended. */
 const ALIVE_EVERY_MS = 10_000
-/** Per person and node. The console opens one for each tab. */
+/** The most live streams of one person on one node. The console opens one for each tab. */
 const MAX_STREAMS = 32
-/** What a reader may leave unread. A page that is shown again asks for everything anew, so nothing is lost. */
+/** The most bytes that a reader may leave unread. A page that is shown again asks for everything again, so nothing is lost. */
 const MAX_UNREAD_BYTES = 65_536
 
 interface Listener {
@@ -91,7 +91,7 @@ export function addLive(app: FastifyInstance, options: LiveOptions): void {
 
   app.get('/console/api/live', { ...route(everyone), exposeHeadRoute: false }, (request, reply) => {
     const { operator } = request
-    // Nobody would end it: the streams that were open have ended already.
+    // A stream opened now would never end: the stop has ended those that were open.
     if (closing) throw new Refusal('stopping', [], { retryAfter: 5 })
     const open = [...listeners].filter(listener => listener.operator.id === operator.id).length
     if (open >= MAX_STREAMS) throw new Refusal('tooManyStreams', [String(MAX_STREAMS)], { retryAfter: 30 })

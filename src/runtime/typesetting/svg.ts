@@ -1,5 +1,5 @@
 const RIGHT_TO_LEFT = /[\p{Bidi_Control}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
-/** Those of drawing programs are addresses. Others may compose a text that is found nowhere in the file. */
+/** Entities of drawing programs are addresses. Other entities may compose a text that is found nowhere in the file. */
 const ENTITY = /<!ENTITY(?!\s+\S+\s+(["'])https?:[^"'&]*\1)/i
 /** A picture inside the picture, other than those that have no text. */
 const DRAWN_INSIDE = /data:(?!(?:image\/(?:png|jpe?g|gif|webp)|(?:font|application)\/[\w.+-]+)[;,])/i

@@ -114,7 +114,7 @@ const contentRow = ({ content: { statement, salt, bytes, ...packed }, ...of }: C
   bytes: bytes.toString('base64'),
 })
 
-/** `months`: of the written deliveries. */
+/** `months`: those of the written deliveries. */
 const writeRecordsIn = (months: IdMonths | null): string => `
   with happened as materialized (
     select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,

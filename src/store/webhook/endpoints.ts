@@ -21,7 +21,7 @@ export interface WebhookEndpoint {
   failingSince: Date | null
   /** Until when the previous secret signs too. */
   previousSecretUntil: Date | null
-  /** At most MOST_COUNTED. */
+  /** The number of waiting messages, counted up to MOST_COUNTED. */
   waiting: number
   /** The oldest of those that were counted. */
   oldestWaiting: Date | null
@@ -136,11 +136,11 @@ export const deleteEndpoint = (db: Queryable, { account, mode }: Scope, id: stri
 export interface LockedEndpoints {
   /** The URLs of the locked endpoints, which stay so until the transaction ends. */
   urls: ReadonlyMap<string, string>
-  /** Those that another transaction holds. */
+  /** The endpoints that another transaction holds. */
   busy: ReadonlySet<string>
 }
 
-/** Locks endpoints whose health is to be written, in the order of their ids. */
+/** Locks the endpoints that get new health figures, in the order of their ids. */
 export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<LockedEndpoints> {
   const free = await queryRows<{ id: string; url: string }>(
     db,

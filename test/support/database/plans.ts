@@ -40,7 +40,7 @@ export async function readPlans(
   pool.connect = (async (callback?: Parameters<typeof connect>[0]) => {
     if (callback !== undefined) return connect(callback)
     const client = await connect()
-    // Taken from the pool again.
+    // The connection was noted when it was first taken from the pool.
     if (clients.has(client)) return client
     clients.add(client)
     client.query = noting(client.query.bind(client) as Query) as typeof client.query
@@ -51,7 +51,7 @@ export async function readPlans(
   } finally {
     pool.query = query as typeof pool.query
     pool.connect = connect
-    // Its class has the driver's own.
+    // The method of the driver's class is used again.
     for (const client of clients) Reflect.deleteProperty(client, 'query')
   }
   const plans: ReadPlan[] = []
@@ -60,7 +60,7 @@ export async function readPlans(
     await client.query('begin')
     for (const setting of settings) await client.query(`set local ${setting}`)
     for (const { text: statement, values = [] } of asked) {
-      // Of a cursor, the statement that it reads.
+      // A cursor is explained by the statement that it reads.
       const text = statement.replace(/^declare .* cursor for (?=select\b)/, '')
       if (!/^\s*(select|with|update)\b/i.test(text)) continue
       await client.query(`prepare planned as ${text}`)

@@ -44,7 +44,7 @@ export interface ServerOptions {
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}.js`, import.meta.url))
 /** The files of the processes under test. */
-const ROLES = { api: 'shared/api-process', worker: 'shared/worker-process', webhooks: 'webhooks/worker' } as const
+const ROLES = { api: 'support/api-process', worker: 'support/worker-process', webhooks: 'webhooks/worker' } as const
 /** Out of the way of what is measured, but still checked on every request. */
 const REQUESTS_PER_MINUTE = 10_000_000
 
