@@ -112,8 +112,9 @@ function objectionTo(status: DeliveryStatus, { type, data }: Fact): Objection | 
  */
 export function applyFact(status: DeliveryStatus, reported: Fact, traits: Traits): DeliveryStatus | null {
   const weighed = weighFact(status, reported, traits)
-  const fact = { ...weighed, at: dateOf(status, weighed) }
-  const next = withConsequences(status, advance(status, fact, traits), fact, traits)
+  const base = withoutImpliedSending(status, weighed, traits)
+  const fact = { ...weighed, at: dateOf(base, weighed) }
+  const next = withConsequences(base, advance(base, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   // A report that changes nothing else may still be the first one with the tracking code.
   return trackingCode === undefined || status.trackingCode !== null ? next : { ...(next ?? status), trackingCode }
@@ -137,6 +138,24 @@ function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
   const { sentAt, processedAt, preparedAt } = status
   if (sentAt === null || (processedAt !== null && preparedAt !== null)) return status
   return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
+}
+
+/**
+ * A report of delivery implies that the message was sent, by then at the latest. A report of an earlier sending that comes after it
+ * has the true date, which takes the place of the implied ones.
+ */
+function withoutImpliedSending(status: DeliveryStatus, fact: Fact, { producedFirst = false }: Traits): DeliveryStatus {
+  const { sentAt, deliveredAt, processedAt, preparedAt } = status
+  const implied = deliveredAt?.getTime()
+  if (fact.type !== 'sent' || !producedFirst || implied === undefined || sentAt?.getTime() !== implied) return status
+  const unlessImplied = (date: Date | null): Date | null => (date?.getTime() === implied ? null : date)
+  const bare = {
+    ...status,
+    sentAt: null,
+    processedAt: unlessImplied(processedAt),
+    preparedAt: unlessImplied(preparedAt),
+  }
+  return dateOf(bare, fact).getTime() < implied ? bare : status
 }
 
 /** The facts that disprove a failure: a message that was taken was not refused, and one that arrived was not lost on its way. */
