@@ -49,7 +49,7 @@ export interface Fact {
     ordinal?: number
     part?: number
     parts?: number
-    /** The report names the message by our tag alone, which every copy of the message bears. */
+    /** The report names the message by our tag or reference alone, which every copy of the message bears. */
     tagged?: boolean
     /** The parts that the carrier took, of a message whose other parts have an unknown outcome. */
     taken?: { parts: number[]; total: number }
@@ -92,10 +92,11 @@ export function weighFact(status: DeliveryStatus, fact: Fact, traits: Traits): F
 
 /** Whether some status makes a note of the fact. */
 export const mayBecomeNote = ({ type }: Fact, { readAfterDelivery }: Traits): boolean =>
-  type === 'failed' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
+  type === 'failed' || type === 'again' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
 
 function objectionTo(status: DeliveryStatus, { type, data }: Fact): Objection | null {
   const { deliveredAt, readAt, confirmedAt, resent } = status
+  if (type === 'again') return resent && data.tagged === true ? 'another copy' : null
   if (type !== 'failed') return deliveredAt === null ? 'not delivered' : null
   if (confirmedAt !== null) return 'confirmed before'
   // A person may open a message and then see that it is for somebody else.

@@ -144,6 +144,16 @@ describe('a message that was sent once more while nobody knew whether the first 
     expect(applyFact(status, failed())).toMatchObject({ failure: 'undelivered' })
   })
 
+  test('is not followed by another message because of a copy that bears the same tag', () => {
+    const again = (data: Fact['data']): Fact => fact('again', 5, { ordinal: 1, ...data })
+    expect(applyFact(twice, again({ tagged: true }))).toBe(twice)
+    expect(weighFact(twice, again({ tagged: true }), moduleOf('voice'))).toMatchObject({
+      type: 'note',
+      data: { claimed: 'again', because: 'another copy' },
+    })
+    expect(applyFact(twice, again({}))).toMatchObject({ state: 'queued', ordinal: 2 })
+  })
+
   test('does not fail once a copy has arrived', () => {
     const arrived = applyFact(twice, fact('delivered', 4, { ordinal: 1, tagged: true }))!
     expect(applyFact(arrived, failed())).toBe(arrived)
