@@ -158,6 +158,8 @@ const messages = {
     tooManyListeners: 'A conta já tem $limit escutas abertas, o máximo. Encerre uma (DELETE /gw/webhooks/{id}) e repita.',
     templateNameTaken:
       'Já existe um template deste tipo com o nome "$name". Edite-o (PUT /gw/templates/$id) ou escolha outro nome.',
+    sequenceChanged:
+      'Outra pessoa mudou a régua da conta depois que esta tela a leu. Nada foi salvo: veja o que mudou e salve de novo.',
     operatorExists: 'Já existe um operador com o e-mail $address. Entre com a senha dele ou peça outro convite.',
     nothingToDecide: 'Nada a decidir: a situação desta entrega já é outra. Veja a linha do tempo.',
     accountNameTaken: 'Já existe uma conta com o nome "$name". Escolha outro.',

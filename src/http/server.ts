@@ -37,6 +37,7 @@ import { addPages, type PageOptions } from './recipient/pages.js'
 import { addSecurityHeaders } from './security-headers.js'
 import { serializerOf } from './serializers.js'
 import { nameUnknownMembers } from './unknown-members.js'
+import { LONGEST_TURN_WAIT_MS } from './uploads.js'
 import { addVerification, type VerificationOptions } from './verification/pages.js'
 
 export interface ServerOptions {
@@ -117,7 +118,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     // Requests on open connections are still served while the process stops; the load balancer sees /readyz.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: arrivalMs(Math.max(options.send.maxBodyBytes, options.bulk.maxBytes)),
+    // Node counts the wait of a file for its turn too.
+    requestTimeout: arrivalMs(Math.max(options.send.maxBodyBytes, options.bulk.maxBytes)) + LONGEST_TURN_WAIT_MS,
     // A request without Host is refused below, because Node's own refusal has no body.
     http: { requireHostHeader: false, headersTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_AT_CONNECTIONS_MS },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),

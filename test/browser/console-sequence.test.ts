@@ -70,4 +70,36 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     expect(await page.getByText('Mudanças por salvar').count()).toBe(0)
     expect(await page.getByRole('button', { name: 'Salvar régua' }).isDisabled()).toBe(true)
   })
+
+  test('a person who saves over what a colleague saved meanwhile is told first, and keeps theirs or sees the other', async () => {
+    const { page, stack, api, look } = screen
+    const saveElsewhere = async (...channels: string[]): Promise<void> => {
+      const etapas = channels.map(canal => ({ canal, esperaMinutos: 0, condicao: 'sempre' }))
+      expect((await api('/gw/sequence', 'PUT', { etapas })).status).toBe(200)
+    }
+    const saved = async () =>
+      ((await api('/gw/sequence')).body as { data: { etapas: { canal: string }[] } }).data.etapas.map(({ canal }) => canal)
+    const save = page.getByRole('button', { name: 'Salvar régua' })
+    const add = page.getByLabel('Acrescentar etapa')
+    await saveElsewhere('email')
+    await page.goto(`${stack.gateway.url}/console/sequence`)
+    await page.getByRole('region', { name: /^Etapa 1: e-mail/i }).waitFor()
+    await add.selectOption('voz')
+    await saveElsewhere('sms')
+    await save.click()
+    await page.getByText('Nada foi salvo').waitFor()
+    await page.getByText('A régua salva agora é a de outra pessoa').waitFor()
+    expect(await saved()).toEqual(['sms'])
+    await look('sequence-newer')
+    await page.getByRole('button', { name: 'Descartar as minhas e ver as dela' }).click()
+    await page.getByRole('region', { name: /^Etapa 1: SMS/ }).waitFor()
+    expect(await page.getByText('Nada foi salvo').count()).toBe(0)
+    await add.selectOption('voz')
+    await saveElsewhere('whatsapp')
+    await save.click()
+    await page.getByText('A régua salva agora é a de outra pessoa').waitFor()
+    await save.click()
+    await expect.poll(saved).toEqual(['sms', 'voz'])
+    expect(await page.getByText('A régua salva agora é a de outra pessoa').count()).toBe(0)
+  })
 })

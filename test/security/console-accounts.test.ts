@@ -122,7 +122,7 @@ const bySenders: Readonly<Record<string, Attacks>> = {
     put(`/templates/${of.template}?account=${of.account}`, { active: false }),
     put(`/templates/${of.template}?account=${my.account}`, { active: false }),
   ],
-  'PUT /sequence': of => [put(`/sequence?account=${of.account}`, { steps: [] })],
+  'PUT /sequence': of => [put(`/sequence?account=${of.account}`, { steps: [], revision: '' })],
   'POST /operations/retry': of => [post('/operations/retry', item(of))],
   'POST /notifications/:id/channels/:channel/decision': of => [
     post(`/notifications/${of.notification}/channels/sms/decision`, { decision: 'retry' }),

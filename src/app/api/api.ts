@@ -16,11 +16,11 @@ import { loadBulkFields } from '../../engine/bulk/fields.js'
 import { createRecipient, type RecipientLimits } from '../../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../engine/record/carrier-events.js'
 import { createRecorder } from '../../engine/record/recorder.js'
-import { ARRIVAL_MS } from '../../http/arrivals.js'
-import { uploadTurns } from '../../http/gw/bulk.js'
+import { ARRIVAL_MS, arrivalMs } from '../../http/arrivals.js'
 import { createSendReader } from '../../http/gw/send-reader.js'
 import { createContentCleaner } from '../../http/recipient/content-cleaner.js'
 import { buildServer } from '../../http/server.js'
+import { uploadTurns } from '../../http/uploads.js'
 import { readFreeBytes } from '../../runtime/disk.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { leaseBudget } from '../../store/accounts/rate-windows.js'
@@ -147,7 +147,12 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       maxBodyBytes: config.maxBodyBytes,
       ...allowed,
     },
-    bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk, takeTurn: uploadTurns() },
+    bulk: {
+      fields: await loadBulkFields(),
+      maxBytes: config.bulk.maxBytes,
+      requireDisk,
+      takeTurn: uploadTurns(arrivalMs(config.bulk.maxBytes)),
+    },
     status: {
       contracts,
       documentUrl,

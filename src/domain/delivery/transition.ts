@@ -49,7 +49,7 @@ export interface Fact {
     ordinal?: number
     part?: number
     parts?: number
-    /** The report names the message by our tag alone, which every copy of the message bears. */
+    /** The report names the message by our tag or reference alone, which every copy of the message bears. */
     tagged?: boolean
     /** The parts that the carrier took, of a message whose other parts have an unknown outcome. */
     taken?: { parts: number[]; total: number }
@@ -92,10 +92,11 @@ export function weighFact(status: DeliveryStatus, fact: Fact, traits: Traits): F
 
 /** Whether some status makes a note of the fact. */
 export const mayBecomeNote = ({ type }: Fact, { readAfterDelivery }: Traits): boolean =>
-  type === 'failed' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
+  type === 'failed' || type === 'again' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
 
 function objectionTo(status: DeliveryStatus, { type, data }: Fact): Objection | null {
   const { deliveredAt, readAt, confirmedAt, resent } = status
+  if (type === 'again') return resent && data.tagged === true ? 'another copy' : null
   if (type !== 'failed') return deliveredAt === null ? 'not delivered' : null
   if (confirmedAt !== null) return 'confirmed before'
   // A person may open a message and then see that it is for somebody else.
@@ -112,8 +113,9 @@ function objectionTo(status: DeliveryStatus, { type, data }: Fact): Objection | 
  */
 export function applyFact(status: DeliveryStatus, reported: Fact, traits: Traits): DeliveryStatus | null {
   const weighed = weighFact(status, reported, traits)
-  const fact = { ...weighed, at: dateOf(status, weighed) }
-  const next = withConsequences(status, advance(status, fact, traits), fact, traits)
+  const base = withoutImpliedSending(status, weighed, traits)
+  const fact = { ...weighed, at: dateOf(base, weighed) }
+  const next = withConsequences(base, advance(base, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   // A report that changes nothing else may still be the first one with the tracking code.
   return trackingCode === undefined || status.trackingCode !== null ? next : { ...(next ?? status), trackingCode }
@@ -137,6 +139,24 @@ function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
   const { sentAt, processedAt, preparedAt } = status
   if (sentAt === null || (processedAt !== null && preparedAt !== null)) return status
   return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
+}
+
+/**
+ * A report of delivery implies that the message was sent, by then at the latest. A report of an earlier sending that comes after it
+ * has the true date, which takes the place of the implied ones.
+ */
+function withoutImpliedSending(status: DeliveryStatus, fact: Fact, { producedFirst = false }: Traits): DeliveryStatus {
+  const { sentAt, deliveredAt, processedAt, preparedAt } = status
+  const implied = deliveredAt?.getTime()
+  if (fact.type !== 'sent' || !producedFirst || implied === undefined || sentAt?.getTime() !== implied) return status
+  const unlessImplied = (date: Date | null): Date | null => (date?.getTime() === implied ? null : date)
+  const bare = {
+    ...status,
+    sentAt: null,
+    processedAt: unlessImplied(processedAt),
+    preparedAt: unlessImplied(preparedAt),
+  }
+  return dateOf(bare, fact).getTime() < implied ? bare : status
 }
 
 /** The facts that disprove a failure: a message that was taken was not refused, and one that arrived was not lost on its way. */

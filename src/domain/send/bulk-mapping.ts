@@ -17,25 +17,32 @@ export const mapToAllByName = (columns: readonly string[], given: BulkFields): M
 
 function mapColumns(columns: readonly string[], given: BulkFields, isUsed: (channel: string) => boolean): Mapping {
   const { fields, templates } = given
-  const paths = (column: string): string[] => {
+  const ownMember = (column: string): string | null => {
     const name = foldName(column)
-    if (isMemberPath(column, given) && (column.includes('.') || fields.some(({ path }) => path === column))) return [column]
-    const own = fields.filter(field => [field.path, ...field.columns].some(known => foldName(known) === name))
-    if (own.length > 0) return [own[0]!.path]
-    const shared = fields.filter(field => field.sharedColumns.some(known => foldName(known) === name))
-    if (shared.length > 0) {
-      const wanted = shared.filter(({ channel }) => channel !== null && isUsed(channel))
-      return (wanted.length > 0 ? wanted : shared.slice(0, 1)).map(({ path }) => path)
-    }
-    return templates.map(({ values }) => `${values}.${variableName(column)}`)
+    if (isMemberPath(column, given) && (column.includes('.') || fields.some(({ path }) => path === column))) return column
+    return fields.find(field => [field.path, ...field.columns].some(known => foldName(known) === name))?.path ?? null
   }
+  const sharedMembers = (column: string): string[] => {
+    const name = foldName(column)
+    const shared = fields.filter(field => field.sharedColumns.some(known => foldName(known) === name))
+    const wanted = shared.filter(({ channel }) => channel !== null && isUsed(channel))
+    return (wanted.length > 0 ? wanted : shared.slice(0, 1)).map(({ path }) => path)
+  }
+  // The first column of a meaning counts: "celular" and "telefone" cannot both be the number.
   const taken = new Set<string>()
+  const take = (paths: readonly string[]): string[] => {
+    const free = paths.filter(path => !taken.has(path))
+    for (const path of free) taken.add(path)
+    return free
+  }
+  const members = columns.map(ownMember)
+  // A channel's own column comes before one of a shared name, wherever they stand: "celular" must not be the number of a "whatsapp" column.
+  const own = members.map(member => (member === null ? null : take([member])))
   return Object.fromEntries(
-    columns.map(column => {
-      // The first column of a meaning counts: "celular" and "telefone" cannot both be the number.
-      const free = paths(column).filter(path => !taken.has(path))
-      for (const path of free) taken.add(path)
-      return [column, free]
+    columns.map((column, index) => {
+      const shared = sharedMembers(column)
+      const other = shared.length > 0 ? shared : templates.map(({ values }) => `${values}.${variableName(column)}`)
+      return [column, own[index] ?? take(other)]
     }),
   )
 }

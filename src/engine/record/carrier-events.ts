@@ -4,7 +4,8 @@ import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/pr
 import { moduleOf } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
 import { type CarrierSource, findAttempt } from '../../domain/delivery/carrier-source.js'
-import type { Recorder } from '../../domain/delivery/change.js'
+import type { ChangeOutcome, Recorder } from '../../domain/delivery/change.js'
+import type { FactType } from '../../domain/delivery/transition.js'
 import { StoreUnavailable } from '../../domain/errors.js'
 import { storableValue } from '../../domain/text/text.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
@@ -101,6 +102,8 @@ async function takeReport(source: CarrierSource, report: CarrierReport, parts: C
   const reference = await findReported(source, report, parts.pool)
   if (reference !== null) {
     const outcome = await parts.recorder.record(toChange(reference, report, source, parts.clock))
+    // The answer that gives this copy its name may not be recorded yet: the report counts once it is.
+    if (isNoteOfCopy(reference, report, outcome)) await keepEarlyReport(parts.pool, source, report.of.carrier!, report)
     return outcome === 'foreign' ? 'foreign' : outcome === 'unknown' ? 'unmatched' : 'taken'
   }
   if (report.of.carrier === undefined) return 'unmatched'
@@ -109,8 +112,18 @@ async function takeReport(source: CarrierSource, report: CarrierReport, parts: C
   return 'taken'
 }
 
-async function findReported(source: CarrierSource, { of }: CarrierReport, pool: Pool): Promise<CarrierReference | null> {
-  if ('ours' in of) return readOwnReference(of.ours, of.part)
+const isNoteOfCopy = ({ tagged }: CarrierReference, { of }: CarrierReport, outcome: ChangeOutcome): boolean =>
+  tagged === true && 'ours' in of && (outcome === 'noted' || outcome === 'last note')
+
+const FAILURES: readonly FactType[] = ['failed', 'again']
+
+async function findReported(source: CarrierSource, { of, type }: CarrierReport, pool: Pool): Promise<CarrierReference | null> {
+  if ('ours' in of) {
+    const own = readOwnReference(of.ours, of.part)
+    // Every copy of a message bears our reference. Only the carrier's name says which copy failed.
+    if (own === null || of.carrier === undefined || !FAILURES.includes(type)) return own
+    return (await findReference(pool, source.carriers, of.carrier)) === null ? { ...own, tagged: true } : own
+  }
   const known = await findReference(pool, source.carriers, of.carrier)
   if (known !== null || of.tag === undefined) return known
   return onlyTagged(of.tag.bits, await findUnknownTo(pool, source, of.tag.recipient))

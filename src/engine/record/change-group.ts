@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel.js'
 import { findAttempt } from '../../domain/delivery/carrier-source.js'
 import type { AttemptOutcome, CarrierReferences, CarrierReported, Change, ChangeOutcome } from '../../domain/delivery/change.js'
 import { decide } from '../../domain/delivery/decision.js'
-import type { DeliveryStatus } from '../../domain/delivery/status.js'
+import { type DeliveryStatus, isUnsettled } from '../../domain/delivery/status.js'
 import { applyFact, type Fact, weighFact } from '../../domain/delivery/transition.js'
 import { type Queue, queueOf } from '../../domain/queue.js'
 import { hideLinks } from '../../domain/recipient/link.js'
@@ -129,7 +129,7 @@ export class ChangeGroup {
     const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
-      this.#addReferences(delivery, referencesOf(change, delivery), dated.data.ordinal ?? before.ordinal)
+      this.#addReferences(delivery, referencesOf(change, delivery, before), dated.data.ordinal ?? before.ordinal)
       return isDowngraded ? 'noted' : 'nothing new'
     }
     // A note about a delivery that is being sent must not end its lease.
@@ -141,7 +141,7 @@ export class ChangeGroup {
     delivery.status = status
     // The decision on this step counts from its new date.
     if (change.kind === 'decision' && change.delayMs !== null) delivery.dueAt = new Date(this.#now.getTime() + change.delayMs)
-    this.#addReferences(delivery, referencesOf(change, delivery), fact.data.ordinal ?? status.ordinal)
+    this.#addReferences(delivery, referencesOf(change, delivery, before), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released.add(queueOf({ channel: status.channel, mode: delivery.mode }))
     this.#chains.append(delivery, fact)
     if (limit !== null && fact.data.lastNote === true) return 'last note'
@@ -236,7 +236,16 @@ export const attemptKey = ({ data: { reference, attempt } }: Pick<Fact, 'data'>)
 const carrierOf = ({ by, fact }: CarrierReported, { mode, attempted, status: { channel } }: StoredDelivery): string | null =>
   findAttempt(by, { channel, mode, attempted }, fact.data.ordinal ?? null)
 
-function referencesOf(change: Change, delivery: StoredDelivery): CarrierReferences | undefined {
+/**
+ * A failure under a name that is stored counts. Of a message that was sent again, a report may give the name of the copy that nobody
+ * waits for any more.
+ */
+const mayNameOtherCopy = ({ fact: { type, data } }: CarrierReported, { resent, state }: DeliveryStatus): boolean =>
+  resent && (data.tagged === true || (type === 'sent' && !isUnsettled(state)))
+
+function referencesOf(change: Change, delivery: StoredDelivery, before: DeliveryStatus): CarrierReferences | undefined {
   if (change.kind !== 'report') return 'references' in change ? change.references : undefined
-  return change.names.length === 0 ? undefined : { carrier: carrierOf(change, delivery)!, names: change.names }
+  return change.names.length === 0 || mayNameOtherCopy(change, before)
+    ? undefined
+    : { carrier: carrierOf(change, delivery)!, names: change.names }
 }

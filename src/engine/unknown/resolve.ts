@@ -30,8 +30,8 @@ const UNANSWERED_LAST = 'A operadora não confirmou se recebeu este envio, e era
 const CANNOT_BE_ASKED = 'A operadora não confirmou se recebeu este envio e não há como consultá-la. Uma pessoa precisa conferir.'
 const NOT_FOUND_OUT =
   'Em 24 horas, a consulta à operadora não esclareceu se ela recebeu este envio. O aviso dela ainda pode chegar e esclarecer; sem ele, uma pessoa precisa conferir.'
-/** How long a carrier is asked about an unknown outcome before it is left to a person. */
-const LONGEST_LOOKUP_MS = 24 * HOUR_MS
+/** How long a carrier is asked about an unknown outcome, or is waited for while it is not configured, before a person decides. */
+export const LONGEST_LOOKUP_MS = 24 * HOUR_MS
 /** How often a message of unknown outcome is sent again to a safe carrier before it is left to a person. */
 export const MAX_RESENDS = 2
 

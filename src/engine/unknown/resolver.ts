@@ -14,7 +14,7 @@ import type { IdMonths } from '../../store/months.js'
 import type { Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'
 import type { EngineTiming } from '../timing.js'
-import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
+import { INTERRUPTED, LONGEST_LOOKUP_MS, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
 export interface ResolverParts {
   pool: Pool
@@ -28,6 +28,8 @@ export interface ResolverParts {
 /** Questions to one carrier at a time. */
 const PARALLEL = 16
 const GONE = 'A operadora que pode ter recebido este envio não está mais configurada.'
+const GONE_FOR_LONG =
+  'A operadora que pode ter recebido este envio não está mais configurada, e em 24 horas não se soube se ela o recebeu. Uma pessoa precisa conferir.'
 
 /**
  * Resolves attempts with unknown outcome: asks the carrier, or waits for its report, sends again where the class or the operator
@@ -100,11 +102,11 @@ async function resolveOrphans(parts: ResolverParts, known: readonly string[]): P
   return stranded.length === PARALLEL || due.length === PARALLEL
 }
 
-/** Another carrier may send what is safe to repeat. Everything else waits for its own carrier to come back, or for a person. */
+/** Another carrier may send what is safe to repeat. Everything else waits a day for its own carrier to come back, and then for a person. */
 async function resolveOrphan(parts: ResolverParts, orphan: UnknownOutcome): Promise<ResolveResult> {
   const whenUnknown = unknownClassOf(orphan.carrier)
   if (whenUnknown === 'never') return { unresolved: GONE }
-  if (whenUnknown !== 'safe') return 'later'
+  if (whenUnknown !== 'safe') return orphan.unknownForMs >= LONGEST_LOOKUP_MS ? { unresolved: GONE_FOR_LONG } : 'later'
   if (orphan.unknownCount > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
   await parts.record({ ...resolutionOf(parts, orphan, 'retried', INTERRUPTED), delayMs: 0, toAnyCarrier: true })
   return 'resolved'

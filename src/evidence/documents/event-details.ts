@@ -72,7 +72,7 @@ const LABELS: Readonly<Record<string, string>> = {
   ordinal: 'Mensagem nº',
   part: 'Parte',
   parts: 'De partes',
-  tagged: 'Reconhecida só pelos 16 bits da mensagem',
+  tagged: 'Reconhecida só pela marca da mensagem',
   taken: 'Partes aceitas',
   segments: 'Partes',
   trackingCode: 'Código de rastreio',

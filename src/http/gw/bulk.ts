@@ -1,21 +1,21 @@
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { overloaded, Refusal, refuse } from '../../domain/errors.js'
+import { Refusal, refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { type Scope, scopeKey } from '../../domain/scope.js'
+import type { Scope } from '../../domain/scope.js'
 import type { BulkFields } from '../../domain/send/bulk.js'
 import { isStorable } from '../../domain/text/text.js'
 import { actOnBatch, type By, batchActs, recheckBatch } from '../../engine/bulk/acts.js'
 import { limitBase, receiveBatch } from '../../engine/bulk/receive.js'
 import { rejectsFile, resultFile } from '../../engine/bulk/results.js'
-import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import { type Batch, findBatch, listBatches } from '../../store/bulk/batches.js'
 import { listRefused } from '../../store/bulk/lines.js'
 import { findMapping, listMappings, removeMapping, saveMapping } from '../../store/bulk/mappings.js'
 import type { Pool } from '../../store/postgres.js'
 import { asDownload } from '../download.js'
+import { FILES, takeFiles, type UploadTurns } from '../uploads.js'
 import * as wire from './bulk-wire.js'
 import { type ById, dataAnswer, dataRoute, pathId } from './wire.js'
 
@@ -33,13 +33,6 @@ export interface BulkLimits {
   takeTurn: UploadTurns
 }
 
-/** Does work that reads a file when it is its turn. */
-type UploadTurns = <T>(scope: Scope, work: () => Promise<T>) => Promise<T>
-
-const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
-/** Which of them is said does not count: the bytes tell. */
-const FILES = ['text/csv', XLSX, 'application/octet-stream']
-const UPLOADS_AT_ONCE = 8
 const PAGE = 50
 const SHOWN_ERRORS = 20
 
@@ -71,22 +64,6 @@ export function addBulk(app: FastifyInstance, options: BulkOptions): void {
   addFiles(app, options)
 }
 
-/** Lets a route take a file of any size: its bytes are read as they come. */
-export const takeFiles = (app: FastifyInstance): void =>
-  void app.addContentTypeParser(
-    FILES,
-    (_request: FastifyRequest, payload: Readable, done: (error: null, body: Readable) => void) => done(null, payload),
-  )
-
-export const fileOf = ({ body }: FastifyRequest): Readable => (body instanceof Readable ? body : refuse('fileExpected'))
-
-/** One file of an account at a time, and a few of all. Made once for a server: the API and the console take files. */
-export function uploadTurns(): UploadTurns {
-  const all = new Semaphore({ permits: UPLOADS_AT_ONCE, maxWaiting: 64, refusal: overloaded })
-  const own = new KeyedSemaphore({ permits: 1, maxWaiting: 4, refusal: overloaded })
-  return (scope, work) => own.run(scopeKey(scope), () => all.run(work))
-}
-
 function addUpload(app: FastifyInstance, { pool, bulk }: BulkOptions): void {
   app.register(async scope => {
     takeFiles(scope)
@@ -107,9 +84,10 @@ function addUpload(app: FastifyInstance, { pool, bulk }: BulkOptions): void {
         for (const [field, text] of Object.entries(query)) if (!isStorable(text)) refuse('badParameter', field)
         const form = await readForm(pool, caller, query)
         const by = { token: token.jti, address }
-        const file = fileOf(request)
         const upload = { name: name || 'lote', ...form, starts: start === '1', ...by, by: `token:${token.jti}` }
-        const { batch, repeated } = await bulk.takeTurn(caller, () => receiveBatch({ pool, ...bulk }, caller, upload, file))
+        const { batch, repeated } = await bulk.takeTurn(caller, request, file =>
+          receiveBatch({ pool, ...bulk }, caller, upload, file),
+        )
         const started = repeated && start === '1' ? await resume(pool, batch, by) : batch
         return reply.code(201).send(dataAnswer({ ...wire.batchToWire(started), repetido: repeated }, 201))
       },

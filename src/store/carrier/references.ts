@@ -9,7 +9,7 @@ export interface CarrierReference {
   ordinal: number
   part: number
   parts: number
-  /** Found by our tag alone, which every copy of the message bears. */
+  /** Found by our tag or reference alone, which every copy of the message bears. */
   tagged?: true
 }
 

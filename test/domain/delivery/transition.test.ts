@@ -144,6 +144,16 @@ describe('a message that was sent once more while nobody knew whether the first 
     expect(applyFact(status, failed())).toMatchObject({ failure: 'undelivered' })
   })
 
+  test('is not followed by another message because of a copy that bears the same tag', () => {
+    const again = (data: Fact['data']): Fact => fact('again', 5, { ordinal: 1, ...data })
+    expect(applyFact(twice, again({ tagged: true }))).toBe(twice)
+    expect(weighFact(twice, again({ tagged: true }), moduleOf('voice'))).toMatchObject({
+      type: 'note',
+      data: { claimed: 'again', because: 'another copy' },
+    })
+    expect(applyFact(twice, again({}))).toMatchObject({ state: 'queued', ordinal: 2 })
+  })
+
   test('does not fail once a copy has arrived', () => {
     const arrived = applyFact(twice, fact('delivered', 4, { ordinal: 1, tagged: true }))!
     expect(applyFact(arrived, failed())).toBe(arrived)
@@ -291,5 +301,33 @@ describe('a message that is read where it is delivered', () => {
       })
     }
     expect(applyFact(statusAfter(letter('delivered', 2)), letter(type, 3))).toMatchObject({ readAt: at(3) })
+  })
+})
+
+describe('a message that is produced first', () => {
+  const told = (type: Fact['type'], written: number, happened: number): Fact => ({
+    ...fact(type, written, { ordinal: 1, occurredAt: at(happened).toISOString() }),
+    channel: 'letter',
+  })
+  const statusAfter = (...facts: Fact[]): DeliveryStatus =>
+    facts.reduce((status, next) => applyFact(status, next) ?? status, newStatus('letter', 'sending', at(0)))
+
+  test('has the date of its sending from a report that comes after the one of its delivery', () => {
+    const delivered = statusAfter(told('processed', 1, 1), told('delivered', 9, 8))
+    expect(delivered).toMatchObject({ sentAt: at(8), preparedAt: at(8), deliveredAt: at(8) })
+    const sent = applyFact(delivered, told('sent', 9, 5))
+    expect(sent).toMatchObject({ processedAt: at(1), preparedAt: at(5), sentAt: at(5), deliveredAt: at(8), state: 'done' })
+    expect(applyFact(sent!, told('sent', 9, 4))).toBeNull()
+  })
+
+  test('keeps the date of its delivery as that of its sending where the report names no earlier one', () => {
+    const delivered = statusAfter(told('delivered', 9, 8))
+    expect(applyFact(delivered, told('sent', 9, 8))).toBeNull()
+    expect(applyFact(delivered, { ...fact('sent', 9, { ordinal: 1 }), channel: 'letter' })).toBeNull()
+  })
+
+  test('was not sent before it was processed, whatever the report says', () => {
+    const delivered = statusAfter(told('processed', 3, 3), told('delivered', 9, 8))
+    expect(applyFact(delivered, told('sent', 9, 2))).toMatchObject({ sentAt: at(3), deliveredAt: at(8) })
   })
 })

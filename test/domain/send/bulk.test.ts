@@ -37,6 +37,14 @@ describe('columns mean by their names', () => {
     })
   })
 
+  test.each([[['Celular', 'WhatsApp']], [['WhatsApp', 'Celular']]])(
+    "a channel's own column is its number, also beside one of a shared name: %j",
+    columns => {
+      const base = { sms: { typeSend: '2' }, whatsapp: { variables: { template: 'aviso' } } }
+      expect(mapByName(columns, fields, base)).toEqual({ Celular: ['sms.number'], WhatsApp: ['whatsapp.number'] })
+    },
+  )
+
   test('a column that is no member is a variable of the templates that the message names, and otherwise not used', () => {
     const base = { template: 'cobranca', sms: { template: 'curta' } }
     expect(mapByName(['Data de vencimento', 'valor'], fields, base)).toEqual({

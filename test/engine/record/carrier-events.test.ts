@@ -70,6 +70,58 @@ const tell = (...items: CarrierEvent[]): Promise<boolean> => takeCarrierEvents(s
 const typesOf = async (id: string): Promise<string[]> =>
   (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(row => row.type)
 
+/** Loses the first answer, sends once more, and takes the second copy under this name once the test says so. */
+const takenAgain = (name: string, taken: Promise<void> = Promise.resolve()): ScriptedCarrier => {
+  const carrier = new ScriptedCarrier(async ({ attempt }) => {
+    if (attempt === 1) throw refused('uncertain')
+    await taken
+    return { references: [name] }
+  })
+  carrier.repeatAfterMs = 0
+  return carrier
+}
+
+describe('reports of a message that was sent again, under our reference and the name of the copy', () => {
+  const repeat = { whenUnknown: 'report', options: { settleMs: 10 } } as const
+  const of = (id: string, name: string) => ({ ours: `${id}.sms.1`, carrier: [name] })
+  const failed = (id: string, name: string): CarrierReport => report(of(id, name), 'failed', { failure: 'undelivered' })
+
+  test('of the first copy, which failed, do not fail the second one, however often they come', async () => {
+    work({ ...repeat, carrier: takenAgain('second:1') })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    await tell(report(of(id, 'first:1'), 'sent'))
+    for (let time = 0; time < 2; time++) await tell(failed(id, 'first:1'), report(of(id, 'first:1'), 'again'))
+    await takeEarlyReports(events)
+    expect((await status(id)).description).toBe('Enviado')
+    await tell(report(of(id, 'second:1'), 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('of the second copy count', async () => {
+    work({ ...repeat, carrier: takenAgain('second:2') })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    await tell(failed(id, 'second:2'))
+    expect((await status(id)).description).toBe('Não entregue')
+    await tell(report(of(id, 'first:2'), 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('of the second copy count also where they overtake the answer to its send', async () => {
+    const taken = deferred()
+    const carrier = takenAgain('second:3', taken.promise)
+    work({ ...repeat, carrier })
+    const id = await accept()
+    await expect.poll(() => carrier.got.length).toBe(2)
+    await tell(failed(id, 'second:3'))
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(events)
+    expect((await status(id)).description).toBe('Não entregue')
+  })
+})
+
 describe('reports', () => {
   test('by the carrier’s reference move the status, in any spelling; told twice they count once', async () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [`ff-${notification}`] })) })

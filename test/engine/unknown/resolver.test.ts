@@ -154,3 +154,30 @@ test('a repetition that the operator chose waits from when the outcome became un
   await eventually(id).toMatchObject({ state: 'done', attempt: 2 })
   expect(carrier.got.map(({ reference }) => reference)).toEqual([`${id}.email.1`, `${id}.email.1`])
 })
+
+test.each(['smpp', 'twilio'])(
+  'an unknown outcome of %s, which is configured no more, is left to a person after a day',
+  async name => {
+    work({ name, carrier: losing(() => Promise.reject(refused('temporary'))), options: { settleMs: 60_000 } })
+    const id = await accept()
+    await eventually(id).toMatchObject({ state: 'uncertain' })
+    await worker!.stop()
+    const lookNow = () => database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+    const moveBack = (hours: number) =>
+      database.tamper("update event set at = at - $2 * interval '1 hour' where notification_id = $1 and type = 'uncertain'", [
+        id,
+        hours,
+      ])
+    await moveBack(23)
+    await lookNow()
+    work({ name: 'another', carrier: new ScriptedCarrier() })
+    await eventually(id).toMatchObject({ state: 'uncertain', due: false })
+    await moveBack(1)
+    await lookNow()
+    await eventually(id).toMatchObject({ state: 'unresolved', attempt: 1 })
+    const { rows } = await database.pool.query("select data ->> 'reason' as reason from event where type = 'unresolved'")
+    expect(rows.at(-1).reason).toMatch(/não está mais configurada, e em 24 horas .* Uma pessoa precisa conferir/)
+    // Back to what the chain tells.
+    await moveBack(-24)
+  },
+)

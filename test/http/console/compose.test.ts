@@ -188,7 +188,8 @@ test('the sequence that was set is that of the API, and the simulation follows t
     { channel: 'email', waitMinutes: 0, condition: 'sempre' },
     { channel: 'sms', waitMinutes: 60, condition: 'nao_lido' },
   ]
-  expect((await sender.put(`/sequence?${own}`, { steps })).body).toMatchObject({ steps })
+  const { revision } = (await sender.get(`/sequence?${own}`)).body as { revision: string }
+  expect((await sender.put(`/sequence?${own}`, { steps, revision })).body).toMatchObject({ steps })
   const { body } = await request(`${url}/gw/sequence`, { headers: { authorization: account.token } })
   expect(body).toMatchObject({
     data: { etapas: [{ canal: 'email' }, { canal: 'sms', esperaMinutos: 60, condicao: 'nao_lido' }] },
@@ -203,7 +204,7 @@ test('the sequence that was set is that of the API, and the simulation follows t
     [{ ...steps[0], waitMinutes: 129_601 }],
     [{ ...steps[0], waitMinutes: -1 }],
   ])
-    expect((await sender.put(`/sequence?${own}`, { steps: wrong })).status, JSON.stringify(wrong)).toBe(400)
+    expect((await sender.put(`/sequence?${own}`, { steps: wrong, revision })).status, JSON.stringify(wrong)).toBe(400)
   const play = async (outcome: string, minutes: number) => {
     const reactions = [
       { channel: 'email', outcome, minutes },
@@ -227,6 +228,27 @@ test('the sequence that was set is that of the API, and the simulation follows t
   ])
   expect(await play('failed', 5)).toEqual(['email sent 0', 'email failed 5', 'sms released 5', 'sms sent 5'])
   expect(await play('silent', 0)).toEqual(['email sent 0', 'sms released 60', 'sms sent 60'])
+})
+
+test('of two people who save a sequence that both have read, the second one is told and saves nothing', async () => {
+  const step = (channel: string) => ({ channel, waitMinutes: 0, condition: 'sempre' })
+  const read = async () => (await sender.get(`/sequence?${own}`)).body as { steps: object[]; revision: string }
+  const save = (revision: string, ...channels: string[]) =>
+    sender.put(`/sequence?${own}`, { steps: channels.map(step), revision })
+  const { revision } = await read()
+  expect((await save(revision, 'voz', 'email')).status).toBe(200)
+  const late = await save(revision, 'sms')
+  expect(late.status).toBe(409)
+  expect(late.body).toMatchObject({ message: expect.stringMatching(/^Outra pessoa mudou a régua .* Nada foi salvo/) })
+  expect(await read()).toMatchObject({ steps: [step('voz'), step('email')] })
+  // The same steps once more, as by a person who got no answer.
+  expect((await save(revision, 'voz', 'email')).status).toBe(200)
+  const changed = { etapas: [{ canal: 'sms', esperaMinutos: 0, condicao: 'sempre' }] }
+  const seen = await read()
+  const headers = { authorization: account.token, 'content-type': 'application/json' }
+  await request(`${url}/gw/sequence`, { method: 'PUT', headers, body: JSON.stringify(changed) })
+  expect((await save(seen.revision, 'email')).status).toBe(409)
+  expect((await save((await read()).revision, 'email')).status).toBe(200)
 })
 
 test('without a sequence the simulation sends everything at once, but for a fallback', () => {
@@ -256,7 +278,7 @@ test('nobody reaches another account, and an auditor changes nothing', async () 
   const sendBody = { key: `${KEY}3`, request: validSend }
   const changes: [path: string, method: 'get' | 'post' | 'put', body?: object][] = [
     ['/sequence?', 'get'],
-    ['/sequence?', 'put', { steps: [] }],
+    ['/sequence?', 'put', { steps: [], revision: '' }],
     ['/sequence/simulation?', 'post', { steps: [], reactions: [] }],
     ['/templates?', 'get'],
     ['/templates?', 'post', { name: 'x', channel: 'sms', content: 'x', variables: null, externalId: null, shared: false }],
@@ -276,7 +298,7 @@ test('nobody reaches another account, and an auditor changes nothing', async () 
   expect((await sender.get(`/templates/${theirs.id}?${own}`)).status).toBe(404)
   expect((await sender.put(`/templates/${theirs.id}?${own}`, { active: false })).status).toBe(403)
   for (const [path, body] of [
-    ['/sequence?', { steps: [] }],
+    ['/sequence?', { steps: [], revision: '' }],
     [`/templates/${theirs.id}?`, { active: false }],
   ] as const)
     expect((await auditor.put(path + foreign, body)).status, path).toBe(403)

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Waypoints } from 'lucide-react'
 import { useState } from 'react'
 import type { Sequence, SequenceStepWire, SetSequence } from '../../../../src/http/console/sending/sequence-schema.js'
-import { api, withQuery } from '../../api/client.js'
+import { ApiError, api, withQuery } from '../../api/client.js'
 import { sequence as sequenceQuery } from '../../api/queries.js'
 import { type OneAccount, useInstallation, useOneAccount } from '../../app/installation.js'
 import { useWords } from '../../app/language.js'
@@ -51,19 +51,32 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
   const client = useQueryClient()
   const toast = useToast()
   // null: as it is stored, also when somebody else changes that.
-  const [changed, setChanged] = useState<readonly SequenceStepWire[] | null>(null)
-  const steps = changed ?? stored.steps
+  const [changed, setChanged] = useState<{ from: string; steps: readonly SequenceStepWire[] } | null>(null)
+  const steps = changed?.steps ?? stored.steps
   const isStored = (some: readonly SequenceStepWire[]): boolean => JSON.stringify(some) === JSON.stringify(stored.steps)
   const isChanged = !isStored(steps)
   const canEdit = operator.role !== 'auditor'
   const save = useMutation({
-    mutationFn: () => api.put<Sequence>(withQuery('/sequence', { ...scope }), { steps: [...steps] } satisfies SetSequence),
+    mutationFn: () =>
+      api.put<Sequence>(withQuery('/sequence', { ...scope }), {
+        steps: [...steps],
+        revision: stored.revision,
+      } satisfies SetSequence),
     onSuccess: saved => {
       client.setQueryData(sequenceQuery(scope).queryKey, saved)
       setChanged(null)
       toast(words.saved)
     },
+    onError: error => {
+      if (error instanceof ApiError && error.status === 409)
+        void client.invalidateQueries({ queryKey: sequenceQuery(scope).queryKey })
+    },
   })
+  const isOverNewer = isChanged && changed !== null && changed.from !== stored.revision
+  const discard = (): void => {
+    setChanged(null)
+    save.reset()
+  }
   return (
     <div className="grid items-start gap-4 lg:grid-cols-2">
       <Card title={words.picture} {...(isChanged ? { actions: <Badge tone="warn">{words.unsaved}</Badge> } : {})}>
@@ -72,8 +85,18 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
             steps={steps}
             conditions={stored.conditions}
             maxWaitMinutes={stored.maxWaitMinutes}
-            onChange={canEdit ? next => setChanged(isStored(next) ? null : next) : null}
+            onChange={
+              canEdit ? next => setChanged(isStored(next) ? null : { from: changed?.from ?? stored.revision, steps: next }) : null
+            }
           />
+          {isOverNewer && (
+            <div role="status" className="flex flex-col items-start gap-2 rounded-lg bg-warn-soft px-3 py-2">
+              <p className="text-warn">{words.newer}</p>
+              <Button size="small" onClick={discard}>
+                {words.loadNewer}
+              </Button>
+            </div>
+          )}
           <FormError message={save.error === null ? null : messageOf(save.error, unreachable)} />
           {canEdit && (
             <div className="flex flex-wrap gap-2">
@@ -81,7 +104,7 @@ function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
                 {words.save}
               </Button>
               {isChanged && (
-                <Button look="quiet" onClick={() => setChanged(null)}>
+                <Button look="quiet" onClick={discard}>
                   {words.discard}
                 </Button>
               )}

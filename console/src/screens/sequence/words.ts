@@ -29,6 +29,8 @@ export const words = defineWords(
     discard: 'Desfazer',
     saved: 'Régua salva. Ela vale do próximo envio em diante.',
     unsaved: 'Mudanças por salvar',
+    newer: 'A régua salva agora é a de outra pessoa. As suas etapas continuam nesta tela e, salvas, tomam o lugar das dela.',
+    loadNewer: 'Descartar as minhas e ver as dela',
     conditions: {
       sempre: 'sempre',
       falhou: 'as anteriores falharem',
@@ -91,6 +93,9 @@ export const words = defineWords(
     discard: 'Undo',
     saved: 'Saved. It counts from the next send on.',
     unsaved: 'Not saved yet',
+    newer:
+      'The saved sequence is now that of somebody else. Your steps are still on this screen and, once saved, take the place of theirs.',
+    loadNewer: 'Discard mine and see theirs',
     conditions: {
       sempre: 'always',
       falhou: 'the ones before fail',

@@ -11,9 +11,10 @@ import { actorOf } from '../../../engine/console/sign-in.js'
 import { type Batch, findBatch, listBatches } from '../../../store/bulk/batches.js'
 import { listRefused, readLinesAfter } from '../../../store/bulk/lines.js'
 import { findBatchScope } from '../../../store/console/bulk.js'
-import { type BulkLimits, fileOf, sendRejects, sendResult, takeFiles } from '../../gw/bulk.js'
+import { type BulkLimits, sendRejects, sendResult } from '../../gw/bulk.js'
 import { progressOf } from '../../gw/bulk-wire.js'
 import { pathId } from '../../gw/wire.js'
+import { takeFiles } from '../../uploads.js'
 import type { Contracts } from '../notifications/notification-search.js'
 import { accountOf, clientOf, everyone, route, type SessionOptions, scopeOf, senders, visibleAccounts } from '../route.js'
 import { done } from '../wire.js'
@@ -85,8 +86,9 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
         const account = await accountOf(pool, request)
         const by = byOf(request)
         const upload = { name: request.query.name, mapping: null, base: {}, starts: false, ...by, by: by.token }
-        const file = fileOf(request)
-        const { batch, repeated } = await bulk.takeTurn(account, () => receiveBatch({ pool, ...bulk }, account, upload, file))
+        const { batch, repeated } = await bulk.takeTurn(account, request, file =>
+          receiveBatch({ pool, ...bulk }, account, upload, file),
+        )
         return { id: batch.id, repeated }
       },
     )

@@ -11,10 +11,17 @@ const step = Type.Object({ channel: text, waitMinutes: Type.Integer({ minimum: 0
 const steps = Type.Array(step, { maxItems: 50 })
 export type SequenceStepWire = Static<typeof step>
 
-export const sequenceSchema = Type.Object({ steps: list(step), conditions: list(text), maxWaitMinutes: count })
+export const sequenceSchema = Type.Object({
+  steps: list(step),
+  /** Identifies the steps: a change of others is never saved over. */
+  revision: text,
+  conditions: list(text),
+  maxWaitMinutes: count,
+})
 export type Sequence = Static<typeof sequenceSchema>
 
-export const setSequence = Type.Object({ steps })
+/** `revision`: of the steps that the person has seen. */
+export const setSequence = Type.Object({ steps, revision: text })
 export type SetSequence = Static<typeof setSequence>
 
 const outcome = one(['silent', 'delivered', 'read', 'confirmed', 'failed'])

@@ -1,11 +1,13 @@
+import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { moduleOf } from '../../../channels/registry.js'
 import type { Clock } from '../../../domain/clock.js'
 import { refuse } from '../../../domain/errors.js'
+import { canonicalJson } from '../../../domain/evidence/canonical-json.js'
 import { MAX_WAIT_MINUTES, type SequenceStep } from '../../../domain/send/sequence.js'
 import { simulateSequence } from '../../../domain/send/sequence-simulation.js'
 import { actorOf } from '../../../engine/console/sign-in.js'
-import { findAccount, findSequence, updateSequence } from '../../../store/accounts/accounts.js'
+import { findAccount, findSequence, lockAccount, updateSequence } from '../../../store/accounts/accounts.js'
 import { recordAudit } from '../../../store/audit.js'
 import { type Pool, transaction } from '../../../store/postgres.js'
 import { readChannel, refuseValue } from '../../channel-name.js'
@@ -30,7 +32,7 @@ export function addConsoleSequence(app: FastifyInstance, { pool, clock }: { pool
   app.get<{ Querystring: AccountQuery }>(
     '/console/api/sequence',
     route(everyone, { querystring: accountQuery, response: { 200: sequenceSchema } }),
-    async request => answer((await findSequence(pool, (await accountOf(pool, request)).account)) ?? []),
+    async request => answer(await findSequence(pool, (await accountOf(pool, request)).account)),
   )
   app.put<{ Querystring: AccountQuery; Body: SetSequence }>(
     '/console/api/sequence',
@@ -38,12 +40,17 @@ export function addConsoleSequence(app: FastifyInstance, { pool, clock }: { pool
     async request => {
       const { account } = await accountOf(pool, request)
       const sequence = readSteps(request.body.steps)
+      const saved = answer(sequence)
       await transaction(pool, async db => {
+        await lockAccount(db, account)
+        const { revision } = answer(await findSequence(db, account))
+        // Whoever got no answer may save the same steps again.
+        if (revision !== request.body.revision && revision !== saved.revision) refuse('sequenceChanged')
         await updateSequence(db, account, sequence.length === 0 ? null : sequence)
-        const detail = { steps: answer(sequence).steps }
+        const detail = { steps: saved.steps }
         await recordAudit(db, { actor: actorOf(request.operator), action: 'set sequence', subject: account, detail })
       })
-      return answer(sequence)
+      return saved
     },
   )
   // Changes nothing: the steps may be those that the person is still editing.
@@ -69,15 +76,15 @@ export function addConsoleSequence(app: FastifyInstance, { pool, clock }: { pool
   )
 }
 
-const answer = (sequence: readonly SequenceStep[]): Sequence => ({
-  steps: sequence.map(({ channel, waitMinutes, condition }) => ({
+function answer(sequence: readonly SequenceStep[] | null): Sequence {
+  const steps = (sequence ?? []).map(({ channel, waitMinutes, condition }) => ({
     channel: moduleOf(channel).wire,
     waitMinutes,
     condition: nameOfCondition(condition),
-  })),
-  conditions: [...conditionNames],
-  maxWaitMinutes: MAX_WAIT_MINUTES,
-})
+  }))
+  const revision = hash('sha256', canonicalJson(steps))
+  return { steps, revision, conditions: [...conditionNames], maxWaitMinutes: MAX_WAIT_MINUTES }
+}
 
 function requireOnce(named: readonly { channel: string }[]): void {
   const repeated = named.find(({ channel }, index) => named.findIndex(other => other.channel === channel) !== index)
