@@ -102,7 +102,7 @@ const sends: Columns<Acceptance> = {
   key: column('text', ({ idempotency }) => idempotency?.key),
   bodySha256: hexColumn(({ idempotency }) => idempotency?.bodySha256),
   rulesRevision: column('bigint', ({ rulesRevision }) => rulesRevision),
-  bulk: column('boolean', ({ line }) => line !== undefined),
+  bulk: column('boolean', ({ line }) => (line === undefined ? null : true)),
 }
 
 const plans: Columns<PlannedDelivery & { id: string }> = {
@@ -178,7 +178,7 @@ const ACCEPT = `
   ), deliveries as (
     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, template_id, template_version, bound_cost, bulk)
     select id, channel, account, mode, state, now() + "waitMs" * interval '1 millisecond', step, condition, recipient,
-      request, template, "templateVersion", "boundCost", bulk
+      request, template, "templateVersion", "boundCost", coalesce(bulk, false)
     from plans
   ), tallies as (
     insert into delivery_tally (mode, hour, account_id, channel, accepted)
