@@ -64,8 +64,9 @@ export async function readPlans(
       const text = statement.replace(/^declare .* cursor for (?=select\b)/, '')
       if (!/^\s*(select|with|update)\b/i.test(text)) continue
       await client.query(`prepare planned as ${text}`)
+      const literals = await literalsOf(client, values)
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-        `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`}`,
+        `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${literals.join(', ')})`}`,
       )
       await client.query('deallocate planned')
       plans.push({ sql: text, values, plan: rows.map(row => row['QUERY PLAN']).join('\n') })
@@ -77,7 +78,21 @@ export async function readPlans(
   return plans
 }
 
-/** As the driver would send it. */
+/** As the driver would send them to the prepared statement `planned`. */
+async function literalsOf(client: pg.PoolClient, values: readonly unknown[]): Promise<string[]> {
+  const { rows } = await client.query<{ types: string[] }>(
+    "select parameter_types::text[] as types from pg_prepared_statements where name = 'planned'",
+  )
+  const literals = values.map(async (value, index) => {
+    const type = rows[0]!.types[index]!
+    // An array in the protocol's binary form, which only the server reads.
+    if (!(Buffer.isBuffer(value) && type.endsWith('[]'))) return literalOf(value)
+    const read = await client.query<{ text: string }>(`select $1::${type}::text as text`, [value])
+    return literalOf(read.rows[0]!.text)
+  })
+  return Promise.all(literals)
+}
+
 const literalOf = (value: unknown): string => {
   const sent = (pg as unknown as Driver).utils.prepareValue(value)
   if (sent === null) return 'null'
