@@ -208,9 +208,12 @@ export interface Settlement extends MessageFence, AttemptResult {
   delayMs: number | null
 }
 
+/** An array of values that need no quotes: numbers, ids and words of ours. The driver, which looks for quotes in each, takes four times as long. */
+const plainArray = (values: readonly (string | number | null)[]): string => `{${values.map(value => value ?? 'null').join(',')}}`
+
 /**
- * Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. The values are arrays,
- * because the server takes a tenth longer to read them from JSON.
+ * Writes the outcomes of many attempts and their log. Returns the messages whose lease was lost, so that the answer is nearly always empty.
+ * The values are arrays, because the server takes a tenth longer to read them from JSON.
  */
 export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>
   new Set(
@@ -228,7 +231,7 @@ export const settleMessages = async (db: Queryable, settlements: readonly Settle
         -- Only a message in the state 'sending' has an owner. With the state as a condition, all messages under way would be read.
         where m.id = g.message and m.lease_owner = g.owner and m.attempt = g.attempt
           -- Without the list and without statistics, all messages would be read.
-          and m.id = any($1)
+          and m.id = any($1::uuid[])
         returning m.id, m.endpoint_id
       ), logged as (
         insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
@@ -236,18 +239,18 @@ export const settleMessages = async (db: Queryable, settlements: readonly Settle
           g.response_body
         from given g join settled s on s.id = g.message
       )
-      select id from settled`,
+      select message from given where message not in (select id from settled)`,
       values: [
-        settlements.map(({ message }) => message),
-        settlements.map(({ owner }) => owner),
-        settlements.map(({ attempt }) => attempt),
-        settlements.map(({ state }) => state),
-        settlements.map(({ delayMs }) => delayMs),
+        plainArray(settlements.map(({ message }) => message)),
+        plainArray(settlements.map(({ owner }) => owner)),
+        plainArray(settlements.map(({ attempt }) => attempt)),
+        plainArray(settlements.map(({ state }) => state)),
+        plainArray(settlements.map(({ delayMs }) => delayMs)),
         settlements.map(({ url }) => url),
-        settlements.map(({ version }) => version),
-        settlements.map(({ at }) => at.getTime()),
-        settlements.map(({ durationMs }) => durationMs),
-        settlements.map(({ status }) => status),
+        plainArray(settlements.map(({ version }) => version)),
+        plainArray(settlements.map(({ at }) => at.getTime())),
+        plainArray(settlements.map(({ durationMs }) => durationMs)),
+        plainArray(settlements.map(({ status }) => status)),
         settlements.map(({ error }) => error),
         settlements.map(({ responseHeaders }) => responseHeaders),
         settlements.map(({ responseBody }) => responseBody),
