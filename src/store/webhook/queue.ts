@@ -136,7 +136,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
       )
       select (
         select json_agg(json_build_array(id, endpoint_id, notification_id, channel, event_seq, attempt, attempt - earlier_attempts,
-          (extract(epoch from now() - queued_at) * 1000)::float8, (extract(epoch from created_at) * 1000)::float8) order by position)
+          date_part('epoch', now() - queued_at) * 1000, date_part('epoch', created_at) * 1000) order by position)
         from claimed
       ) as messages, (
         select json_agg(json_build_object('id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
