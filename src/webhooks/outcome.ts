@@ -122,24 +122,24 @@ export const writeOutcomes = (pool: Pool, outcomes: readonly PostOutcome[], rule
   return groupTransaction(pool, async db => write(db, outcomes, rules, await lockEndpoints(db, changing)))
 }
 
-/** Returns the messages that the worker still held, and the endpoints that these outcomes disabled. */
+/** Returns the messages that the worker no longer held, and the endpoints that these outcomes disabled. */
 async function write(db: Queryable, outcomes: readonly PostOutcome[], rules: HealthRules, { urls, busy }: LockedEndpoints) {
   const free = outcomes.filter(({ endpoint }) => !busy.has(endpoint))
   /** The reply of a former URL says nothing about the one that its endpoint has now. */
   const isCurrent = ({ endpoint, settlement }: PostOutcome): boolean => urls.get(endpoint) === settlement.url
-  const settled = await settleMessages(
+  const lost = await settleMessages(
     db,
     free.map(outcome => (outcome.gone && !isCurrent(outcome) ? toNewUrl(outcome.settlement) : outcome.settlement)),
   )
   // A worker that lost its lease must not change the endpoint's health either.
-  const reports = summarise(free.filter(outcome => settled.has(outcome.settlement.message) && isCurrent(outcome)))
+  const reports = summarise(free.filter(outcome => !lost.has(outcome.settlement.message) && isCurrent(outcome)))
   const changes = reports.length === 0 ? [] : await recordHealth(db, reports, rules)
   const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
   if (recovered.length > 0) await makeMessagesDue(db, recovered)
   const suspended = changes.filter(change => change.suspended !== null)
   for (const { endpoint, account, suspended: reason } of suspended)
     await recordAudit(db, { actor: 'worker', action: 'webhook suspend', subject: endpoint, detail: { account, reason } })
-  return { settled, suspended, busy }
+  return { lost, suspended, busy }
 }
 
 /** A former URL answered that it is gone: the endpoint goes on, and so does the message. */

@@ -83,6 +83,9 @@ function renderBody(
     })
   }
   const moment = brazilianIso(occurredAt)
+  // Assigns to the state and to the payload themselves, which are used only here: a copy takes as long as the rest of this body.
+  const payload = format(Object.assign(state, { notification: notificationID, customId }))
+  if (status === wireStatuses.answered) Object.assign(payload, { answered: state.answers.map(({ text }) => text) })
   return JSON.stringify({
     eventVersion: '2.0',
     occurredAt: moment,
@@ -91,11 +94,7 @@ function renderBody(
     channel: module.wire,
     status,
     statusTimestamp: moment,
-    // Assigns to the state itself, which is used only here: a copy takes as long as the rest of this body.
-    payload: {
-      ...format(Object.assign(state, { notification: notificationID, customId })),
-      ...(status === wireStatuses.answered ? { answered: state.answers.map(({ text }) => text) } : {}),
-    },
+    payload,
     metadata: { webhookVersion: 'v2', attempt: message.attempt },
   })
 }

@@ -93,7 +93,8 @@ test('a claim contains everything about its endpoint', async () => {
     { ...common, ...shown(0), version: 'v2', secrets: [secret, previous], endpointFailing: true },
     { ...common, ...shown(1), version: 'v2', secrets: [Buffer.alloc(1)], endpointFailing: false },
   ])
-  const settled = await settleMessages(
+  const at = new Date('2026-07-18T04:01:32.123Z')
+  const lost = await settleMessages(
     pool,
     claims.map(({ id, attempt, url, version }) => ({
       message: id,
@@ -103,15 +104,23 @@ test('a claim contains everything about its endpoint', async () => {
       delayMs: null,
       url,
       version,
-      at: new Date(),
+      at,
       durationMs: 1,
       status: 204,
       error: null,
-      responseHeaders: '',
+      responseHeaders: 'a: "b", {c}\n\\',
       responseBody: '',
     })),
   )
-  expect(settled).toEqual(new Set(ids))
+  expect(lost).toEqual(new Set())
+  const { rows } = await pool.query(
+    `select m.state, t.url, t.payload_version as version, t.at, t.duration_ms as "durationMs", t.status, t.error, t.response_headers as headers,
+       t.response_body as body
+     from webhook_message m join webhook_attempt t on t.message_id = m.id where m.id = any($1::uuid[]) order by m.position`,
+    [ids],
+  )
+  const logged = { state: 'done', at, durationMs: 1, status: 204, error: null, headers: 'a: "b", {c}\n\\', body: '' }
+  expect(rows).toEqual(claims.map(({ url, version }) => ({ ...logged, url, version })))
 })
 
 describe('the front of the queue', () => {

@@ -607,7 +607,8 @@ describe('order and fairness', () => {
         responseBody: null,
       },
     }
-    expect((await settleMessages(database.pool, [settlement])).size).toBe(0)
-    expect((await settleMessages(database.pool, [{ ...settlement, owner: successor, attempt: 2, state: 'queued' }])).size).toBe(1)
+    expect(await settleMessages(database.pool, [settlement])).toEqual(new Set([claim!.id]))
+    const held = { ...settlement, owner: successor, attempt: 2, state: 'queued' as const }
+    expect(await settleMessages(database.pool, [held])).toEqual(new Set())
   })
 })

@@ -62,7 +62,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     write: async outcomes => {
       // A group that takes too long is halved, and its last halves are written again: an outcome that is lost means another post.
       const isWorthRepeating = (error: unknown): boolean => (outcomes.length === 1 ? !isLocked(error) : !isTooSlow(error))
-      const { settled, suspended, busy } = await retryWhileUnavailable(
+      const { lost, suspended, busy } = await retryWhileUnavailable(
         () => writeOutcomes(pool, outcomes, health),
         engineTiming,
         isWorthRepeating,
@@ -70,7 +70,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
       }
-      return outcomes.map(({ endpoint, settlement }) => (busy.has(endpoint) ? 'busy' : settled.has(settlement.message)))
+      return outcomes.map(({ endpoint, settlement }) => (busy.has(endpoint) ? 'busy' : !lost.has(settlement.message)))
     },
     isItemFault,
     maxItems: 256,

@@ -136,7 +136,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
       )
       select (
         select json_agg(json_build_array(id, endpoint_id, notification_id, channel, event_seq, attempt, attempt - earlier_attempts,
-          (extract(epoch from now() - queued_at) * 1000)::float8, (extract(epoch from created_at) * 1000)::float8) order by position)
+          date_part('epoch', now() - queued_at) * 1000, date_part('epoch', created_at) * 1000) order by position)
         from claimed
       ) as messages, (
         select json_agg(json_build_object('id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
@@ -208,30 +208,53 @@ export interface Settlement extends MessageFence, AttemptResult {
   delayMs: number | null
 }
 
-/** Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. */
+/** An array of values that need no quotes: numbers, ids and words of ours. The driver, which looks for quotes in each, takes four times as long. */
+const plainArray = (values: readonly (string | number | null)[]): string => `{${values.map(value => value ?? 'null').join(',')}}`
+
+/**
+ * Writes the outcomes of many attempts and their log. Returns the messages whose lease was lost, so that the answer is nearly always empty.
+ * The values are arrays, because the server takes a tenth longer to read them from JSON.
+ */
 export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>
   new Set(
     await queryValues<string>(db, {
       name: 'settle-webhooks',
       text: `
       with given as materialized (
-        select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
-          "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
+        select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::float8[], $9::int[], $10::int[],
+          $11::text[], $12::text[], $13::text[]) as g(message, owner, attempt, state, delay_ms, url, version, at_ms, duration_ms, status, error,
+          response_headers, response_body)
       ), settled as (
-        update webhook_message m set state = g.state, due_at = coalesce(now() + g."delayMs" * interval '1 millisecond', m.due_at),
+        update webhook_message m set state = g.state, due_at = coalesce(now() + g.delay_ms * interval '1 millisecond', m.due_at),
           lease_owner = null, lease_until = null
         from given g
-        where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt
-          -- Without the list and without statistics, all messages under way would be read.
-          and m.id = any(array(select message from given))
+        -- Only a message in the state 'sending' has an owner. With the state as a condition, all messages under way would be read.
+        where m.id = g.message and m.lease_owner = g.owner and m.attempt = g.attempt
+          -- Without the list and without statistics, all messages would be read.
+          and m.id = any($1::uuid[])
         returning m.id, m.endpoint_id
       ), logged as (
         insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
-        select s.endpoint_id, s.id, g.attempt, g.url, g.version, g.at, g."durationMs", g.status, g.error, g."responseHeaders", g."responseBody"
+        select s.endpoint_id, s.id, g.attempt, g.url, g.version, to_timestamp(g.at_ms / 1000), g.duration_ms, g.status, g.error, g.response_headers,
+          g.response_body
         from given g join settled s on s.id = g.message
       )
-      select id from settled`,
-      values: [JSON.stringify(settlements)],
+      select message from given where message not in (select id from settled)`,
+      values: [
+        plainArray(settlements.map(({ message }) => message)),
+        plainArray(settlements.map(({ owner }) => owner)),
+        plainArray(settlements.map(({ attempt }) => attempt)),
+        plainArray(settlements.map(({ state }) => state)),
+        plainArray(settlements.map(({ delayMs }) => delayMs)),
+        settlements.map(({ url }) => url),
+        plainArray(settlements.map(({ version }) => version)),
+        plainArray(settlements.map(({ at }) => at.getTime())),
+        plainArray(settlements.map(({ durationMs }) => durationMs)),
+        plainArray(settlements.map(({ status }) => status)),
+        settlements.map(({ error }) => error),
+        settlements.map(({ responseHeaders }) => responseHeaders),
+        settlements.map(({ responseBody }) => responseBody),
+      ],
     }),
   )
 
