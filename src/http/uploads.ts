@@ -43,27 +43,34 @@ export function uploadTurns(arrivalMs: number): UploadTurns {
   }
 }
 
-/** The file has so long to arrive, from now on. */
+/**
+ * Receives a file that has this time to arrive, from now on. The time ends the one read that is waiting: raced against a promise of the
+ * whole time, every chunk would stay in memory until the last one.
+ */
 async function receiveInTime<T>(
   file: Readable,
   answer: ServerResponse,
   ms: number,
   receive: (file: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      // Whoever is too slow for its file must not keep the connection for the rest of it.
-      answer.setHeader('connection', 'close')
-      reject(new Refusal('tooSlow'))
-    }, ms)
-  })
-  // Nobody may wait for the next chunk when the time is over.
-  late.catch(() => {})
+  let late: Refusal | null = null
+  let endRead: ((error: Refusal) => void) | undefined
+  const timer = setTimeout(() => {
+    // A sender that is too slow must not keep the connection for the rest of its file.
+    answer.setHeader('connection', 'close')
+    late = new Refusal('tooSlow')
+    endRead?.(late)
+  }, ms)
   const chunks: AsyncIterator<Uint8Array> = file[Symbol.asyncIterator]()
+  const read = (): Promise<IteratorResult<Uint8Array>> =>
+    new Promise((resolve, reject) => {
+      endRead = reject
+      chunks.next().then(resolve, reject)
+    })
   async function* inTime(): AsyncGenerator<Uint8Array> {
     for (;;) {
-      const next = await Promise.race([chunks.next(), late])
+      if (late !== null) throw late
+      const next = await read()
       if (next.done === true) return clearTimeout(timer)
       yield next.value
     }

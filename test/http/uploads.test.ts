@@ -1,5 +1,10 @@
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { handleError } from '../../src/http/errors.js'
@@ -71,4 +76,34 @@ test('the time of a file begins with its turn, and one that stays away then gets
   second.socket.write(FILE.slice(4))
   await expect.poll(second.answered).toMatch(/^HTTP\/1\.1 200 /)
   expect(second.answered()).toContain(FILE)
+})
+
+test('the chunks of a file that were read do not stay in memory until its end', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const chunks: WeakRef<Uint8Array>[] = []
+  const body = Readable.from(
+    (function* () {
+      for (let n = 0; n < 200; n++) {
+        const chunk = new Uint8Array(1_024)
+        chunks.push(new WeakRef(chunk))
+        yield chunk
+      }
+    })(),
+    { objectMode: true, highWaterMark: 1 },
+  )
+  const request = { body, answer: {} as ServerResponse }
+  const kept = await uploadTurns(60_000)(scope, request, async file => {
+    let count = 0
+    for await (const _ of file) {
+      if (++count < 190) continue
+      // A weak reference is held until the turn of the event loop in which it was made is over.
+      await nextTurn()
+      collect()
+      return chunks.filter(chunk => chunk.deref() !== undefined).length
+    }
+    throw new Error('the file ended early')
+  })
+  expect(chunks.length).toBeGreaterThanOrEqual(190)
+  expect(kept).toBeLessThan(50)
 })
