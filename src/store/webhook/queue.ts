@@ -212,7 +212,7 @@ export interface Settlement extends MessageFence, AttemptResult {
 const plainArray = (values: readonly (string | number | null)[]): string => `{${values.map(value => value ?? 'null').join(',')}}`
 
 /**
- * Writes the outcomes of many attempts and their log. Returns the messages whose lease was lost, so that the answer is nearly always empty.
+ * Writes the outcomes of many attempts and their log. Returns the messages that the worker no longer held, which are nearly always none.
  * The values are arrays, because the server takes a tenth longer to read them from JSON.
  */
 export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>

@@ -13,7 +13,7 @@ export type SequenceStepWire = Static<typeof step>
 
 export const sequenceSchema = Type.Object({
   steps: list(step),
-  /** Identifies the steps: a change of others is never saved over. */
+  /** Identifies the stored steps, so that steps that another person saved meanwhile are not overwritten. */
   revision: text,
   conditions: list(text),
   maxWaitMinutes: count,

@@ -44,7 +44,7 @@ export function addConsoleSequence(app: FastifyInstance, { pool, clock }: { pool
       await transaction(pool, async db => {
         await lockAccount(db, account)
         const { revision } = answer(await findSequence(db, account))
-        // Whoever got no answer may save the same steps again.
+        // A person whose first save got no answer may save the same steps again.
         if (revision !== request.body.revision && revision !== saved.revision) refuse('sequenceChanged')
         await updateSequence(db, account, sequence.length === 0 ? null : sequence)
         const detail = { steps: saved.steps }
