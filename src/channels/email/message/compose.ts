@@ -1,10 +1,11 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { StoredFile } from '../../../domain/delivery/sent-content.js'
 import { base64Lines, base64LinesLength } from '../../../domain/text/base64-lines.js'
+import { BlockWriter } from '../../../runtime/byte-block.js'
 import { SendError } from '../../provider.js'
 import type { EmailMessage, WrittenEmail } from '../email-message.js'
-import { encloseContent } from './enclose.js'
-import { header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
+import { type EncodedBodies, encloseContent, encodeEnclosed } from './enclose.js'
+import { header, headerText, mailbox, parameter, writeQuotedPrintable } from './mime.js'
 
 /**
  * Writes an e-mail as RFC 5322 bytes; every attempt yields the same bytes. Our own composer takes 0.08 ms of processor time per
@@ -17,9 +18,22 @@ const MIXED = '=_carteiro_mixed'
 
 export function composeEmail(message: EmailMessage): Buffer {
   requireSafeAddresses(message)
-  const written = writtenOf(message)
-  const parts = written.attachments.length === 0 ? alternative(written) : mixed(written)
-  return Buffer.concat([Buffer.from(headers(written)), ...parts])
+  const writer = new BlockWriter(expectedBytes(message))
+  writeEmail(writer, message)
+  return writer.endPart()
+}
+
+/** About a frame and a short content. What is longer makes the block grow. */
+const USUAL_BYTES = 16_384
+
+export const expectedBytes = ({ attachments }: EmailMessage): number =>
+  attachments.reduce((sum, { bytes }) => sum + base64LinesLength(bytes.length), USUAL_BYTES)
+
+/** The caller has checked the addresses. */
+export function writeEmail(writer: BlockWriter, message: EmailMessage): void {
+  writer.text(headers(message))
+  if (message.attachments.length === 0) writeAlternative(writer, message)
+  else writeMixed(writer, message)
 }
 
 /** The e-mail with its content in our frame. */
@@ -58,28 +72,35 @@ function headers(message: EmailMessage): string {
   ].join('')
 }
 
-function alternative({ text, html }: WrittenEmail): Buffer[] {
-  return [
-    Buffer.from(
-      `${header('Content-Type', `multipart/alternative; boundary="${ALTERNATIVE}"`)}\r\n--${ALTERNATIVE}\r\n${bodyHeaders('plain')}`,
-    ),
-    quotedPrintable(text),
-    Buffer.from(`\r\n--${ALTERNATIVE}\r\n${bodyHeaders('html')}`),
-    quotedPrintable(html),
-    Buffer.from(`\r\n--${ALTERNATIVE}--\r\n`),
-  ]
+function writeAlternative(writer: BlockWriter, message: EmailMessage): void {
+  const { text, writeHtml } = bodiesOf(message)
+  writer.text(BEFORE_TEXT)
+  writeQuotedPrintable(writer, text)
+  writer.text(BEFORE_HTML)
+  writeHtml(writer)
+  writer.text(AFTER_HTML)
+}
+
+function bodiesOf(message: EmailMessage): EncodedBodies {
+  if ('content' in message) return encodeEnclosed(message.content, message.frame)
+  return { text: message.text, writeHtml: writer => writeQuotedPrintable(writer, message.html) }
 }
 
 const bodyHeaders = (kind: 'plain' | 'html'): string =>
   `Content-Type: text/${kind}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`
 
-function mixed(message: WrittenEmail): Buffer[] {
-  return [
-    Buffer.from(`${header('Content-Type', `multipart/mixed; boundary="${MIXED}"`)}\r\n--${MIXED}\r\n`),
-    ...alternative(message),
-    ...message.attachments.flatMap(file => [Buffer.from(partHeaders(file.name)), base64Lines(file.bytes)]),
-    Buffer.from(END),
-  ]
+const BEFORE_TEXT = `${header('Content-Type', `multipart/alternative; boundary="${ALTERNATIVE}"`)}\r\n--${ALTERNATIVE}\r\n${bodyHeaders('plain')}`
+const BEFORE_HTML = `\r\n--${ALTERNATIVE}\r\n${bodyHeaders('html')}`
+const AFTER_HTML = `\r\n--${ALTERNATIVE}--\r\n`
+
+function writeMixed(writer: BlockWriter, message: EmailMessage): void {
+  writer.text(`${header('Content-Type', `multipart/mixed; boundary="${MIXED}"`)}\r\n--${MIXED}\r\n`)
+  writeAlternative(writer, message)
+  for (const { name, bytes } of message.attachments) {
+    writer.text(partHeaders(name))
+    writer.bytes(base64Lines(bytes))
+  }
+  writer.text(END)
 }
 
 /**

@@ -1,7 +1,9 @@
 import { showDetail } from '../../../domain/send/sender.js'
 import { type Html, html } from '../../../domain/text/html.js'
 import { cutText } from '../../../domain/text/text.js'
-import { closeFrame, type Frame, openFrame, PROMISE } from './frame.js'
+import type { BlockWriter } from '../../../runtime/byte-block.js'
+import { writeFramed } from './encoded-frame.js'
+import { type Frame, type Framed, frameAround, PROMISE } from './frame.js'
 import { readSenderHtml } from './sender-html.js'
 import { CONTENT_CLASS } from './style-rules.js'
 import { textFromHtml } from './text.js'
@@ -11,23 +13,43 @@ export interface Enclosed {
   text: string
 }
 
+/** The bodies of an e-mail, the second one as it is written into the message. */
+export interface EncodedBodies {
+  text: string
+  writeHtml(writer: BlockWriter): void
+}
+
 /** Puts the sender's content into our frame, in which the content cannot reach the recipient's link. */
 export function encloseContent(content: string, frame: Frame): Enclosed {
+  const { text, ...framed } = readContent(content)
+  return { html: frameAround(frame, framed), text: asText(text, INVITATION, frame) }
+}
+
+/** The same for a message that is composed: only what the e-mails of a sender do not share is encoded each time. */
+export function encodeEnclosed(content: string, frame: Frame): EncodedBodies {
+  const { text, ...framed } = readContent(content)
+  return { text: asText(text, INVITATION, frame), writeHtml: writer => writeFramed(writer, frame, framed) }
+}
+
+function readContent(content: string): Framed & { text: string } {
   const { styles, attributes, body } = readSenderHtml(content)
   const text = textFromHtml(body)
-  // Wide content scrolls in its own box, which the keyboard must reach.
   return {
-    html: `${openFrame(frame, previewOf(text), styles)}<div class="${CONTENT_CLASS}" tabindex="0"><div${attributes}>\n${body}\n</div></div>${closeFrame(frame, INVITATION)}`,
-    text: asText(text, INVITATION, frame),
+    text,
+    preview: previewOf(text),
+    styles: styles === '' ? '' : `<style>${styles}</style>\n`,
+    // Wide content scrolls in its own box, which the keyboard must reach.
+    content: `<div class="${CONTENT_CLASS}" tabindex="0"><div${attributes}>\n${body}\n</div></div>`,
+    invitation: INVITATION,
   }
 }
 
 /** In place of a content that a question protects: who writes, why it is not here, and where it is. */
 export function encloseNotice(frame: Frame): Enclosed {
-  const notice = protectedNotice(frame).text
+  const content = protectedNotice(frame).text
   return {
-    html: `${openFrame(frame, NOTICE_PREVIEW, '')}${notice}${closeFrame(frame, REPLY_INVITATION)}`,
-    text: asText(textFromHtml(notice), REPLY_INVITATION, frame),
+    html: frameAround(frame, { preview: NOTICE_PREVIEW, styles: '', content, invitation: REPLY_INVITATION }),
+    text: asText(textFromHtml(content), REPLY_INVITATION, frame),
   }
 }
 

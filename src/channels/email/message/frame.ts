@@ -1,5 +1,5 @@
 import type { SenderDetail } from '../../../domain/send/sender.js'
-import { type Html, html } from '../../../domain/text/html.js'
+import { Html, html } from '../../../domain/text/html.js'
 import { cutText } from '../../../domain/text/text.js'
 import { CONTENT_CLASS, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
@@ -18,7 +18,7 @@ export interface Frame {
   image: string
 }
 
-interface FrameSender {
+export interface FrameSender {
   name: string
   /** As #rrggbb, with enough contrast to white for text. */
   color: string
@@ -56,10 +56,9 @@ const STYLE = `:root{color-scheme:light}
 const SCROLL_STYLE = `.${WIDE_CLASS}::-webkit-scrollbar{height:9px}.${WIDE_CLASS}::-webkit-scrollbar-track{background:${GROUND};border-radius:5px}
 .${WIDE_CLASS}::-webkit-scrollbar-thumb{background:#8a94a0;border-radius:5px}`
 
-/** Everything above the content. `styles`: the sender's own rules, cleaned. */
-export function openFrame({ sender, subject }: Frame, preview: string, styles: string): string {
-  const title = cutText(subject, LONGEST_TITLE)
-  const head = html`<!doctype html>
+/** The beginning of the document, with our style sheets; those of the sender may follow. */
+export function frameHead({ subject }: Pick<Frame, 'subject'>): string {
+  return html`<!doctype html>
 <html lang="pt-BR">
 <head>
 <meta charset="utf-8">
@@ -68,12 +67,18 @@ export function openFrame({ sender, subject }: Frame, preview: string, styles: s
 <meta name="supported-color-schemes" content="light">
 <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
 <meta name="x-apple-disable-message-reformatting">
-<title>${title}</title>
+<title>${titleOf(subject)}</title>
+<style>${new Html(STYLE)}</style>
+<style>${new Html(SCROLL_STYLE)}</style>
 `.text
-  const top = html`</head>
+}
+
+/** Everything between the style sheets and the content: whole lines, as the head is. */
+export function frameTop({ sender, subject }: Pick<Frame, 'sender' | 'subject'>, preview: string): string {
+  return html`</head>
 <body style="margin:0;padding:0;background-color:${GROUND}">
 <div style="display:none;max-height:0;overflow:hidden;mso-hide:all;font-size:1px;line-height:1px;color:${PAPER}">${preview}</div>
-<div role="article" aria-roledescription="e-mail" aria-label="${title}" lang="pt-BR">
+<div role="article" aria-roledescription="e-mail" aria-label="${titleOf(subject)}" lang="pt-BR">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" bgcolor="${GROUND}" style="background-color:${GROUND}">
 <tr><td class="nt-ground" align="center" style="padding:24px 12px">
 <table class="nt-card" role="presentation" width="600" cellpadding="0" cellspacing="0" border="0" bgcolor="${PAPER}" style="width:100%;max-width:600px;table-layout:fixed;border-collapse:separate;background-color:${PAPER};border:1px solid ${LINE};border-radius:14px;overflow:hidden">
@@ -83,11 +88,25 @@ ${header(sender)}
 </td></tr>
 <tr><td class="nt-side" align="left" style="padding:26px ${SIDES}px;${FONT};font-size:16px;line-height:1.55;color:${INK}">
 `.text
-  return `${head}<style>${STYLE}</style>\n<style>${SCROLL_STYLE}</style>\n${styles === '' ? '' : `<style>${styles}</style>\n`}${top}`
 }
 
-/** Everything below the content. */
-export function closeFrame({ sender, link, image }: Frame, invitation: string): string {
+/** What stands in the frame of one e-mail. */
+export interface Framed {
+  preview: string
+  /** The sender's own style sheet, as a whole line; empty: there is none. */
+  styles: string
+  content: string
+  invitation: string
+}
+
+export const frameAround = (frame: Frame, { preview, styles, content, invitation }: Framed): string =>
+  `${frameHead(frame)}${styles}${frameTop(frame, preview)}${content}${frameEnd(frame, invitation)}`
+
+/** As the frame names the e-mail. */
+export const titleOf = (subject: string): string => cutText(subject, LONGEST_TITLE)
+
+/** Everything below the content: the end of its last line, then whole lines. */
+export function frameEnd({ sender, link, image }: Pick<Frame, 'sender' | 'link' | 'image'>, invitation: string): string {
   return html`
 </td></tr>
 <tr><td class="nt-side" align="left" style="padding:4px ${SIDES}px 26px;${FONT};color:${INK}">
