@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.js'
-import type { SentContent } from '../domain/delivery/sent-content.js'
+import type { PackedContent, SentContent } from '../domain/delivery/sent-content.js'
 import type { Failure } from '../domain/delivery/status.js'
 import type { Json } from '../domain/evidence/canonical-json.js'
 import { hideLinksIn } from '../domain/recipient/link.js'
@@ -135,8 +135,11 @@ export interface Carrier<Message> {
   lacks?(message: Message): boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
-  /** What the carrier got of a message that was handed over, or may have been: called after `send`, for the evidence. null: nothing. */
-  contentOf(message: Message): SentContent | null
+  /**
+   * What the carrier got of a message that was handed over, or may have been: called after `send`, for the evidence. It may be packed already,
+   * where the message was made. null: nothing.
+   */
+  contentOf(message: Message): SentContent | PackedContent | null
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
   find?(reference: string, sentTo: string | null, signal: AbortSignal): Promise<Found>
   /**

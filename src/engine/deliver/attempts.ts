@@ -159,7 +159,7 @@ export class Attempts<Message> {
   async #keep(message: Message): Promise<PackedContent | null> {
     try {
       const content = this.#options.carrier.contentOf(message)
-      return content && (await this.#options.pack(content))
+      return content === null || 'packing' in content ? content : await this.#options.pack(content)
     } catch (error) {
       this.#options.onError(error, 'a message that was sent could not be kept')
       return null

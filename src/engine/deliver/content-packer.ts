@@ -1,7 +1,9 @@
+import { packContent } from '../../channels/pack-content.js'
+import { type PackedHead, readPacked, writePacked } from '../../channels/packed-block.js'
 import type { PackedContent, SentContent } from '../../domain/delivery/sent-content.js'
+import { BlockWriter, type ByteBlock, joinBytes, partsOf } from '../../runtime/byte-block.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
-import { packContent } from './pack-content.js'
 
 export interface ContentPacker {
   /** Until the thread has started the event loop packs: a report of the carrier must not overtake the record of its message. */
@@ -11,21 +13,14 @@ export interface ContentPacker {
   close(): Promise<void>
 }
 
-/** Several byte arrays in one, which is moved between threads and not copied. */
-interface Joined {
-  bytes: Uint8Array<ArrayBuffer>
-  lengths: readonly number[]
-}
-
 interface Question {
   contents: readonly Omit<SentContent, 'bytes'>[]
-  joined: Joined
+  joined: ByteBlock
 }
 
 interface Answer {
-  contents: readonly Omit<PackedContent, 'bytes' | 'salt'>[]
-  /** For each content its bytes, then its salt; an empty part: it has no salt. */
-  joined: Joined
+  contents: readonly PackedHead[]
+  joined: ByteBlock
 }
 
 /** Copying a larger message for the thread would block the event loop for longer than packing it there, which pauses between its pieces. */
@@ -34,7 +29,6 @@ const MAX_GROUP = 64
 /** A group takes a few milliseconds. Without a limit, a thread that hangs would keep the outcomes of its group from being recorded. */
 const LIMIT_MS = 60_000
 const PURPOSE = 'carteiro-packer'
-const NOTHING = Buffer.alloc(0)
 
 /**
  * Packs the messages that left in a thread of their own: hashing and compressing take a fifth of the time of a small e-mail, which the
@@ -68,46 +62,22 @@ export function createContentPacker(): ContentPacker {
 
 function askFor(pool: ThreadPool<Question, Answer>, group: readonly SentContent[]): Promise<Answer> {
   const contents = group.map(({ bytes: _, ...rest }) => rest)
-  const joined = join(group.map(({ bytes }) => bytes))
+  const joined = joinBytes(group.map(({ bytes }) => bytes))
   return pool.ask({ contents, joined }, [joined.bytes.buffer])
 }
 
 function readAnswer({ contents, joined }: Answer): PackedContent[] {
-  const parts = split(joined)
-  return contents.map((content, index) => {
-    const salt = parts[2 * index + 1]!
-    return { ...content, bytes: parts[2 * index]!, salt: salt.length === 0 ? null : salt }
-  })
-}
-
-function join(list: readonly Uint8Array[]): Joined {
-  const lengths = list.map(({ length }) => length)
-  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0))
-  let at = 0
-  for (const part of list) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return { bytes, lengths }
-}
-
-function split({ bytes: { buffer }, lengths }: Joined): Buffer[] {
-  let end = 0
-  return lengths.map(length => {
-    end += length
-    return Buffer.from(buffer, end - length, length)
-  })
+  const parts = partsOf(joined)
+  return contents.map((content, index) => readPacked(content, parts[2 * index]!, parts[2 * index + 1]!))
 }
 
 if (isThreadOf(PURPOSE)) {
   answerQuestions<Question, Answer>(
     async ({ contents, joined }) => {
-      const parts = split(joined)
+      const parts = partsOf(joined)
       const packed = await Promise.all(contents.map((content, index) => packContent({ ...content, bytes: parts[index]! })))
-      return {
-        contents: packed.map(({ bytes: _, salt: _salt, ...rest }) => rest),
-        joined: join(packed.flatMap(({ bytes, salt }) => [bytes, salt ?? NOTHING])),
-      }
+      const writer = new BlockWriter()
+      return { contents: packed.map(content => writePacked(writer, content)), joined: writer.block }
     },
     ({ joined }) => [joined.bytes.buffer],
   )

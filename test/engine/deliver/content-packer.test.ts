@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
+import { packContent } from '../../../src/channels/pack-content.js'
 import type { PackedContent, SentContent } from '../../../src/domain/delivery/sent-content.js'
 import { type ContentPacker, createContentPacker } from '../../../src/engine/deliver/content-packer.js'
-import { packContent } from '../../../src/engine/deliver/pack-content.js'
 
 async function packerForTest(): Promise<ContentPacker> {
   const packer = createContentPacker()

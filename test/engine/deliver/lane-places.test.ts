@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { packContent } from '../../../src/channels/pack-content.js'
 import { takenFact } from '../../../src/channels/registry.js'
-import { packContent } from '../../../src/engine/deliver/pack-content.js'
 import { createDatabase, type TestDatabase } from '../../support/database/database.js'
 import { deferred } from '../../support/deferred.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway/gateway.js'

@@ -11,8 +11,8 @@ export interface SignerSettings {
 }
 
 export interface Signer {
-  /** Prepends the signature, if the sender's domain has a key. */
-  sign(raw: Buffer, domain: string): Promise<Buffer>
+  /** Prepends the signature to mail from this domain; null: the domain has no key, and its mail leaves unsigned. */
+  forDomain(domain: string): ((raw: Buffer) => Promise<Buffer>) | null
   close(): Promise<void>
 }
 
@@ -36,13 +36,17 @@ export function createSigner({ find, threads = availableParallelism() - 1 }: Sig
   const numbers = new WeakMap<SigningKey, number>()
   let last = 0
   return {
-    async sign(raw, domain) {
+    forDomain(domain) {
       const key = find(domain)
-      if (key === null) return raw
+      if (key === null) return null
       const number = numbers.get(key) ?? ++last
       numbers.set(key, number)
-      const header = (await pool.ask([raw, number])) ?? (await pool.ask([raw, number, key]))
-      return Buffer.concat([Buffer.from(header!), raw])
+      return async raw => {
+        // Alone in its memory: with a view of a larger block, the whole block would be copied for the thread.
+        const alone = raw.byteLength === raw.buffer.byteLength ? raw : new Uint8Array(raw)
+        const header = (await pool.ask([alone, number])) ?? (await pool.ask([alone, number, key]))
+        return Buffer.concat([Buffer.from(header!), raw])
+      }
     },
     close: () => pool.close(),
   }

@@ -1,22 +1,40 @@
 import { availableParallelism } from 'node:os'
+import type { PackedContent } from '../../../domain/delivery/sent-content.js'
+import { BlockWriter, type ByteBlock, partsOf } from '../../../runtime/byte-block.js'
 import { GroupCommit } from '../../../runtime/group-commit.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadPool } from '../../../runtime/thread-pool.js'
+import { packContent } from '../../pack-content.js'
+import { type PackedHead, readPacked, writePacked } from '../../packed-block.js'
 import type { EmailMessage, Unenclosed } from '../email-message.js'
-import { composeEmail, requireSafeAddresses } from './compose.js'
+import { expectedBytes, requireSafeAddresses, writeEmail } from './compose.js'
+import { emailContent } from './content.js'
 import { type Enclosed, encloseContent } from './enclose.js'
 import { textFromHtml } from './text.js'
 
 export interface Composer {
   toText(html: string): string | Promise<string>
   enclose(content: Unenclosed): Promise<Enclosed>
-  compose(message: EmailMessage): Buffer | Promise<Buffer>
+  /** `pack`: the message leaves with these bytes, so it is packed where it is composed. One that will be signed is packed with its signature. */
+  compose(message: EmailMessage, pack: boolean): Promise<Composed>
   /** Whether the thread for small e-mails has started; until then the event loop composes them. The first one starts the thread. */
   readonly isReady: boolean
   close(): Promise<void>
 }
 
-type Question = { html: string } | Unenclosed | { message: EmailMessage }
-type Answer = string | Enclosed | Uint8Array
+export interface Composed {
+  raw: Buffer
+  /** null: it is not packed yet. */
+  packed: PackedContent | null
+}
+
+type Question = { html: string } | Unenclosed | { message: EmailMessage; pack: boolean }
+type Answer = string | Enclosed | Composed
+
+/** The answers to a group of questions. Of an e-mail the bytes, and those of its packed content, are in the block. */
+interface Answers {
+  heads: readonly (string | Enclosed | { packed: PackedHead | null })[]
+  block: ByteBlock
+}
 
 /** About 4 ms of work. */
 const SMALL_HTML = 4_096
@@ -37,24 +55,25 @@ const PURPOSE = 'carteiro-composer'
  */
 export function createComposer(threads = availableParallelism() - 1): Composer {
   const open = (count: number, limitMs: number) =>
-    new ThreadPool<readonly Question[], readonly Answer[]>({ file: import.meta.url, purpose: PURPOSE, threads: count, limitMs })
+    new ThreadPool<readonly Question[], Answers>({ file: import.meta.url, purpose: PURPOSE, threads: count, limitMs })
   const [forSmall, forLarge] = [open(1, GROUP_LIMIT_MS), open(threads, LIMIT_MS)]
   const groups = new GroupCommit<Question, Answer>({
-    write: group => forSmall.ask(group),
+    write: async group => readAnswers(await forSmall.ask(group)),
     maxItems: MAX_GROUP,
     parallel: 1,
     // As many wait as a worker has messages under way.
     maxWaiting: Number.POSITIVE_INFINITY,
     overloaded: () => new Error('too many e-mails wait'),
   })
-  const askAlone = async (question: Question): Promise<Answer> => (await forLarge.ask([question]))[0]!
+  const answerHere = async (question: Question): Promise<Answer> => readAnswers(await answerAll([question]))[0]!
+  const askAlone = async (question: Question): Promise<Answer> => readAnswers(await forLarge.ask([question]))[0]!
   // Each e-mail of a group that failed is tried by itself: one that cannot be composed fails alone, and a machine without threads still sends.
-  const askAgain = (question: Question, error: unknown): Answer | Promise<Answer> =>
-    error instanceof OutOfTime ? askAlone(question) : answer(question)
+  const askAgain = (question: Question, error: unknown): Promise<Answer> =>
+    error instanceof OutOfTime ? askAlone(question) : answerHere(question)
   const ask = async (question: Question, isSmall: boolean): Promise<Answer> => {
     if (!isSmall) return askAlone(question)
     forSmall.start()
-    if (!forSmall.isReady) return answer(question)
+    if (!forSmall.isReady) return answerHere(question)
     return groups.submit(question).catch(error => askAgain(question, error))
   }
   return {
@@ -63,10 +82,10 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
     },
     toText: html => ask({ html }, html.length <= SMALL_HTML) as Promise<string>,
     enclose: ({ content, frame }) => ask({ content, frame }, content.length <= SMALL_HTML) as Promise<Enclosed>,
-    async compose(message) {
+    async compose(message, pack) {
       // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
       requireSafeAddresses(message)
-      return asBuffer(await ask({ message }, isSmall(message)))
+      return (await ask({ message, pack }, isSmall(message))) as Composed
     },
     async close() {
       await Promise.all([forSmall.close(), forLarge.close()])
@@ -80,22 +99,32 @@ function isSmall(message: EmailMessage): boolean {
   return message.attachments.reduce((sum, { bytes }) => sum + bytes.length, text) <= SMALL_MESSAGE
 }
 
-const asBuffer = (answer: Answer): Buffer => {
-  const { buffer, byteOffset, byteLength } = answer as Uint8Array<ArrayBuffer>
-  return Buffer.from(buffer, byteOffset, byteLength)
+function readAnswers({ heads, block }: Answers): Answer[] {
+  const parts = partsOf(block).values()
+  const next = (): Buffer => parts.next().value!
+  return heads.map(head => {
+    if (typeof head === 'string' || 'html' in head) return head
+    return { raw: next(), packed: head.packed && readPacked(head.packed, next(), next()) }
+  })
 }
 
-/** Bytes that can be moved to another thread: small Buffers lie in one block with others and are copied out of it first. */
-const alone = (bytes: Buffer): Uint8Array => (bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes))
+async function answerAll(questions: readonly Question[]): Promise<Answers> {
+  const expected = questions.reduce((sum, question) => sum + ('message' in question ? expectedBytes(question.message) : 0), 0)
+  const writer = new BlockWriter(expected)
+  const heads: Answers['heads'][number][] = []
+  for (const question of questions) heads.push(await answer(question, writer))
+  return { heads, block: writer.block }
+}
 
-function answer(question: Question): Answer {
+async function answer(question: Question, writer: BlockWriter): Promise<Answers['heads'][number]> {
   if ('html' in question) return textFromHtml(question.html)
-  return 'content' in question ? encloseContent(question.content, question.frame) : alone(composeEmail(question.message))
+  if ('content' in question) return encloseContent(question.content, question.frame)
+  const { message, pack } = question
+  writeEmail(writer, message)
+  const raw = writer.endPart()
+  return { packed: pack ? writePacked(writer, await packContent(emailContent(message, raw))) : null }
 }
 
 if (isThreadOf(PURPOSE)) {
-  answerQuestions<readonly Question[], readonly Answer[]>(
-    questions => questions.map(answer),
-    answers => answers.flatMap(given => (given instanceof Uint8Array ? [given.buffer as ArrayBuffer] : [])),
-  )
+  answerQuestions<readonly Question[], Answers>(answerAll, ({ block }) => [block.bytes.buffer])
 }

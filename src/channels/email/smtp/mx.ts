@@ -6,8 +6,7 @@ import type { ProviderModule } from '../../provider-module.js'
 import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
-import type { Composer } from '../message/composer.js'
-import { emailContent } from '../message/content.js'
+import type { Composed, Composer } from '../message/composer.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
 import { AllUnreachable, Destinations } from './destinations.js'
 import { type StepTimeouts, Unreachable } from './session.js'
@@ -21,6 +20,7 @@ import {
   readPool,
   readTls,
   SEND_TIMEOUT_MS,
+  sentContent,
 } from './smtp.js'
 
 export interface MxOptions {
@@ -74,7 +74,7 @@ function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
    * with its last connection.
    */
   const pools = new Map<string, SessionPool>()
-  const composed = new WeakMap<EmailMessage, Buffer>()
+  const composed = new WeakMap<EmailMessage, Composed>()
   let closed = false
 
   function poolOf({ name, address }: Target): SessionPool {
@@ -121,16 +121,16 @@ function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
         const domain = message.to.slice(message.to.lastIndexOf('@') + 1)
         const { destination, targets } = await findRoute(domain, resolver, random, anyNetwork)
         const { answer, facts } = await destinations.run(destination, signal, async () => {
-          const raw = await prepare(message, options)
-          composed.set(message, raw)
-          return sendToFirstReachable(targets, message, raw, signal)
+          const prepared = await prepare(message, options)
+          composed.set(message, prepared)
+          return sendToFirstReachable(targets, message, prepared.raw, signal)
         })
         return { references: [], answer, delivered: true, facts }
       } catch (error) {
         throw error instanceof SendError && !(error instanceof AllUnreachable) ? scopedToMessage(error) : error
       }
     },
-    contentOf: message => emailContent(message, composed.get(message)),
+    contentOf: message => sentContent(message, composed.get(message)),
     async close() {
       closed = true
       for (const pool of pools.values()) pool.close()

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
+import type { PackedContent, SentContent } from '../../../domain/delivery/sent-content.js'
 import { OperatorError } from '../../../domain/errors.js'
 import { HOUR_MS } from '../../../domain/units.js'
 import { type Carrier, type Facts, type Provider, SendError } from '../../provider.js'
@@ -8,7 +9,7 @@ import { integerReader, readCredential, readHost, refuseUnknown } from '../../ur
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail } from '../message/compose.js'
-import type { Composer } from '../message/composer.js'
+import type { Composed, Composer } from '../message/composer.js'
 import { emailContent } from '../message/content.js'
 import { classifyRelayRefusal } from './relay-refusal.js'
 import { SmtpRefusal } from './reply.js'
@@ -17,7 +18,7 @@ import { SessionPool } from './session-pool.js'
 
 export interface SmtpOptions {
   signer: Signer | null
-  /** Composes messages in a thread. By default the event loop composes them. */
+  /** Composes messages in a thread. By default the event loop composes them, and they are packed when they have left. */
   compose?: Composer['compose']
   /** Trusted instead of the system's certificate authorities. */
   ca?: string
@@ -69,23 +70,23 @@ export const smtp: ProviderModule<EmailMessage, SmtpOptions> = {
 function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
   const { server, size } = readSmtpUrl(url)
   const pool = new SessionPool({ server: { ...server, ca: options.ca, timeouts: options.timeouts }, size })
-  const composed = new WeakMap<EmailMessage, Buffer>()
+  const composed = new WeakMap<EmailMessage, Composed>()
   return {
     get ready() {
       return !pool.isStuck
     },
     async send(message, signal) {
       allowManyListeners(signal)
-      const raw = await prepare(message, options)
-      composed.set(message, raw)
+      const prepared = await prepare(message, options)
+      composed.set(message, prepared)
       try {
-        const { answer, facts } = await pool.run(signal, (session, limits) => handOver(session, message, raw, limits))
+        const { answer, facts } = await pool.run(signal, (session, limits) => handOver(session, message, prepared.raw, limits))
         return { references: [], answer, delivered: false, facts }
       } catch (error) {
         throw error instanceof SmtpRefusal ? classifyRelayRefusal(error) : error
       }
     },
-    contentOf: message => emailContent(message, composed.get(message)),
+    contentOf: message => sentContent(message, composed.get(message)),
     async close() {
       pool.close()
     },
@@ -139,25 +140,33 @@ export async function handOver(
   return { answer: text, facts: session.facts }
 }
 
+/** undefined: it was never composed. */
+export const sentContent = (message: EmailMessage, composed: Composed | undefined): SentContent | PackedContent | null =>
+  composed === undefined ? null : (composed.packed ?? emailContent(message, composed.raw))
+
 /** A failure on our side, which does not count against the destination. */
 export class PreparationFailed extends SendError {}
 
-/** The bytes of the message, signed if there is a signer. */
+const composeHere: Composer['compose'] = async message => ({ raw: composeEmail(message), packed: null })
+
+/** The bytes of the message, signed if its sender's domain has a key. */
 export async function prepare(
   message: EmailMessage,
-  { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
-): Promise<Buffer> {
-  let raw: Buffer
+  { signer, compose = composeHere }: Pick<SmtpOptions, 'signer' | 'compose'>,
+): Promise<Composed> {
+  const domain = message.from.slice(message.from.lastIndexOf('@') + 1)
+  const sign = signer?.forDomain(domain) ?? null
+  let composed: Composed
   try {
-    raw = await compose(message)
+    composed = await compose(message, sign === null)
   } catch (cause) {
     if (cause instanceof SendError) throw cause
     // The carrier was not involved, so only this message is retried.
     throw new PreparationFailed('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
-  if (signer === null) return raw
+  if (sign === null) return composed
   try {
-    return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
+    return { raw: await sign(composed.raw), packed: null }
   } catch (cause) {
     throw new PreparationFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { scope: 'message', cause })
   }

@@ -1,12 +1,17 @@
-import { createHash, X509Certificate } from 'node:crypto'
+import { createHash, generateKeyPairSync, hash, X509Certificate } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createSigner } from '../../../../src/channels/email/dkim/signer.js'
+import { readSigningKey } from '../../../../src/channels/email/dkim/signing-key.js'
 import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
+import { createComposer } from '../../../../src/channels/email/message/composer.js'
 import { readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
+import { packContent } from '../../../../src/channels/pack-content.js'
 import type { Carrier, SendError } from '../../../../src/channels/provider.js'
+import type { SentContent } from '../../../../src/domain/delivery/sent-content.js'
 import { selfSigned } from '../../../support/programs/certificate.js'
 import { failureOf } from '../../send-failure.js'
 import { email } from '../messages.js'
@@ -324,11 +329,32 @@ test('what is kept of a message is what the server got, byte by byte', async () 
   })
   expect(opened.contentOf(message)).toBeNull()
   await opened.send(message, never)
-  const { bytes, files, type, extension } = opened.contentOf(message)!
+  const { bytes, files, type, extension } = opened.contentOf(message) as SentContent
   expect(Buffer.from(bytes).toString('latin1')).toBe(server.messages[0])
   expect([type, extension]).toEqual(['message/rfc822', 'eml'])
   const { at, length } = files![0]!
   expect(Buffer.from(Buffer.from(bytes).toString('latin1', at, at + length), 'base64')).toEqual(Buffer.alloc(1_000, 3))
+})
+
+test('a message that leaves unsigned is kept as it was packed with its composition, and a signed one with its signature', async () => {
+  const server = await scriptedServer()
+  const composer = createComposer(1)
+  const privateKeyPem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const key = readSigningKey({ domain: 'orgao.example.com', selector: 'carteiro1', privateKeyPem })
+  const signer = createSigner({ find: () => key, threads: 1 })
+  onTestFinished(async () => void (await Promise.all([composer.close(), signer.close()])))
+  for (const isSigned of [false, true]) {
+    const url = `smtp://127.0.0.1:${server.port}?tls=off`
+    const opened = await carrier(url, { compose: composer.compose, signer: isSigned ? signer : null })
+    const message = email({ text: isSigned ? 'com assinatura' : 'sem assinatura' })
+    await opened.send(message, never)
+    const content = opened.contentOf(message)!
+    expect('packing' in content).toBe(!isSigned)
+    const packed = 'packing' in content ? content : await packContent(content)
+    const left = server.messages.at(-1)!
+    expect(left.startsWith('DKIM-Signature:')).toBe(isSigned)
+    expect(packed.statement.sha256).toBe(hash('sha256', Buffer.from(left, 'latin1'), 'hex'))
+  }
 })
 
 describe('TLS', () => {

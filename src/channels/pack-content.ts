@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync } from 'node:zlib'
-import { type ContentDictionary, dictionaryOf } from '../../domain/delivery/content-dictionary.js'
+import { type ContentDictionary, dictionaryOf } from '../domain/delivery/content-dictionary.js'
 import {
   type ContentStatement,
   findSecrets,
@@ -12,10 +12,10 @@ import {
   type PackedContent,
   type Range,
   type SentContent,
-} from '../../domain/delivery/sent-content.js'
-import { takeRandom } from '../../domain/random.js'
-import { MIB } from '../../domain/units.js'
-import { digest } from '../../runtime/digest.js'
+} from '../domain/delivery/sent-content.js'
+import { takeRandom } from '../domain/random.js'
+import { MIB } from '../domain/units.js'
+import { digest } from '../runtime/digest.js'
 
 /** A larger message is compressed in another thread: it would block the event loop. */
 const SMALL = 65_536
