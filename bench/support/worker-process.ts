@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/app/config.js'
 import { loadKeys } from '../../src/app/database/keys.js'
 import { openLog } from '../../src/app/log.js'
-import { startWorker, yieldToAnswers } from '../../src/app/worker/worker.js'
+import { collectGarbageInOneThread, startWorker, yieldToAnswers } from '../../src/app/worker/worker.js'
 import { openPool } from '../../src/store/postgres.js'
 import { countQueries } from './query-count.js'
 import { stopWithParent } from './stop-with-parent.js'
@@ -12,6 +12,7 @@ const log = openLog(config.logLevel, 'worker')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
 countQueries(pool)
 yieldToAnswers()
+collectGarbageInOneThread()
 const worker = await startWorker({
   config,
   keys: loadKeys(config, false),

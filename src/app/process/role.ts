@@ -90,6 +90,7 @@ async function serve(role: 'api' | 'worker', database: Database, { config, json,
   const startWorker = async () => {
     const worker = await import('../worker/worker.js')
     worker.yieldToAnswers()
+    worker.collectGarbageInOneThread()
     return worker.startWorker({
       config,
       keys,
