@@ -49,8 +49,9 @@ export interface Setting<T extends SettingValue = SettingValue> {
 export type SettingsTable<T> = { readonly [Name in keyof T]: T[Name] extends SettingValue ? Setting<T[Name]> : never }
 
 export function settingsOf<T>(table: SettingsTable<T>, stored: StoredSettings): T {
-  const entries = Object.entries(table as Record<string, Setting>)
-  return Object.fromEntries(entries.map(([name, setting]) => [name, stored[name] ?? setting.default])) as T
+  const settings: Record<string, SettingValue> = {}
+  for (const name in table) settings[name] = stored[name] ?? (table as Record<string, Setting>)[name]!.default
+  return settings as T
 }
 
 export const whole =

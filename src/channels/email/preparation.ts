@@ -54,8 +54,6 @@ export function createEmailPreparation(parts: EmailParts) {
       envelopeFrom,
       // Mail programs quote the whole message in an answer: at the sender's own address the recipient's link would arrive with it.
       replyTo: envelopeFrom,
-      // To an address that only this request names: the receipt comes back as a fact, and it was asked for.
-      ...(receiptTo === null ? {} : { receiptTo }),
       // Whoever knows the addresses could answer, or confirm the reading, in the recipient's name.
       secrets: [code, ...[envelopeFrom, receiptTo].flatMap(own => (own === null ? [] : [secretOf(own)]))],
       to: address,
@@ -63,10 +61,12 @@ export function createEmailPreparation(parts: EmailParts) {
       from: settings['email.from'] || parts.defaultFrom,
       fromName: settings['email.name'] || brandName(claim.settings, claim.accountName),
       subject: claim.subject,
-      ...text,
       attachments: files.map(({ name, sha256 }) => ({ name, sha256, bytes: bytes!.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,
+      ...text,
+      // To an address that only this request names: the receipt comes back as a fact, and it was asked for.
+      ...(receiptTo === null ? {} : { receiptTo }),
     }
   }
 }

@@ -96,7 +96,8 @@ export const linkStandsAlone = (text: string): boolean => !/[^ \t\r\n]\{SHORT_LI
 const LINK_IN_TEXT = /((?:\\?\/|%2f)[nos](?:\\?\/|%2f))[\w-]{6,}/gi
 
 /** The text without the secret part of recipients' links: carriers and recipients quote messages, and senders read what they say. */
-export const hideLinksIn = (text: string): string => text.replace(LINK_IN_TEXT, '$1…')
+export const hideLinksIn = (text: string): string =>
+  text.includes('/') || text.includes('%') ? text.replace(LINK_IN_TEXT, '$1…') : text
 
 /** The same for every text inside a value, and the value itself where there is nothing to hide, as nearly always. */
 export const hideLinks = <T extends Json | { [member: string]: Json | undefined }>(value: T): T =>

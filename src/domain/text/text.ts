@@ -48,8 +48,9 @@ export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, r
     return items.some((item, place) => item !== value[place]) ? items : value
   }
   if (!PLAIN.includes(Object.getPrototypeOf(value))) return value
-  const members = Object.entries(value)
-  const changed = members.map(([name, member]) => [rename(name), mapMembers(member, change, rename)] as const)
-  const isSame = changed.every(([name, member], place) => name === members[place]![0] && member === members[place]![1])
-  return isSame ? value : Object.fromEntries(changed)
+  const members = value as Readonly<Record<string, unknown>>
+  const names = Object.keys(members)
+  const changed = names.map(name => mapMembers(members[name], change, rename))
+  const isSame = names.every((name, place) => changed[place] === members[name] && rename(name) === name)
+  return isSame ? value : Object.fromEntries(names.map((name, place) => [rename(name), changed[place]]))
 }

@@ -266,10 +266,17 @@ function claim(
   })
 }
 
-const toClaims = (rows: readonly ClaimRow[]): Claim[] =>
-  rows
-    .filter(({ notification }) => notification !== null)
-    .map(({ settings, hasWork: _, ...claim }) => ({ ...claim, settings: completeSettings(settings) }))
+function toClaims(rows: readonly ClaimRow[]): Claim[] {
+  /** By account: most claims bring many deliveries of a few accounts. */
+  const settings = new Map<string, AccountSettings>()
+  const settingsOf = (row: ClaimRow): AccountSettings => {
+    const known = settings.get(row.account) ?? completeSettings(row.settings)
+    settings.set(row.account, known)
+    return known
+  }
+  // The row itself becomes the claim: a copy of its many members takes longer than everything else here.
+  return rows.filter(({ notification }) => notification !== null).map(row => Object.assign(row, { settings: settingsOf(row) }))
+}
 
 /** A delivery and the claim that holds it. */
 export interface Lease {
