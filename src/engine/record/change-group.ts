@@ -22,7 +22,7 @@ import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
 import { type KeptNotes, noteLimitOf } from './kept-notes.js'
 import { tally } from './tally.js'
-import { costsOf, usageOf } from './usage.js'
+import { costsOf, sumUsage, usageOf } from './usage.js'
 
 /** The names of carriers are short. One that an index cannot hold must not keep a fact from being recorded. */
 const MAX_NAME = 500
@@ -40,8 +40,6 @@ export class ChangeGroup {
   readonly unreached: { notification: string; channel: Channel }[] = []
   /** Contents as they left, each with the event that states it. */
   readonly contents: ContentWrite[] = []
-  /** Messages that carriers took. */
-  readonly usage: UsageWrite[] = []
   /** The queues of the steps that go now. */
   readonly released = new Set<Queue>()
   readonly #byNotification = new Map<string, StoredDelivery[]>()
@@ -50,6 +48,8 @@ export class ChangeGroup {
   readonly #changed = new Map<StoredDelivery, WriteTiming>()
   /** The statuses as they were stored. */
   readonly #before = new Map<StoredDelivery, DeliveryStatus>()
+  /** Messages that carriers took. */
+  readonly #used: UsageWrite[] = []
   readonly #now: Date
   readonly #unrecorded: { delivery: StoredDelivery; change: AttemptOutcome }[] = []
 
@@ -137,7 +137,7 @@ export class ChangeGroup {
     if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
     if (status.unknownCount > before.unknownCount) this.newlyUnknown.add(notification)
     const used = usageOf(delivery, before, status, fact)
-    if (used !== null) this.usage.push(used)
+    if (used !== null) this.#used.push(used)
     delivery.status = status
     // The decision on this step counts from its new date.
     if (change.kind === 'decision' && change.delayMs !== null) delivery.dueAt = new Date(this.#now.getTime() + change.delayMs)
@@ -186,6 +186,10 @@ export class ChangeGroup {
 
   tallies(): Tally[] {
     return tally([...this.#before].map(([delivery, before]) => ({ ...delivery, before })))
+  }
+
+  usage(): UsageWrite[] {
+    return sumUsage(this.#used)
   }
 
   costs(): CostWrite[] {

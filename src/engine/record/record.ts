@@ -175,7 +175,7 @@ async function applyChanges(
         references: group.references,
         contents: group.contents,
         tallies: group.tallies(),
-        usage: group.usage,
+        usage: group.usage(),
         costs: group.costs(),
       })
     : 0

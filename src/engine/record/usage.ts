@@ -16,7 +16,20 @@ export function usageOf(
   const carrier = attempted.at(-1)?.replace(/^\d+ /, '') ?? data.carrier
   if (carrier === undefined) return null
   const counted = data[moduleOf(channel).cost.counts ?? '']
-  return { account, mode, channel, carrier, units: typeof counted === 'number' ? counted : 1 }
+  return { account, mode, channel, carrier, messages: 1, units: typeof counted === 'number' ? counted : 1 }
+}
+
+/** One row for each carrier of an account's channel: a row for each message took the database 30 µs more an e-mail. */
+export function sumUsage(used: readonly UsageWrite[]): UsageWrite[] {
+  const sums = new Map<string, UsageWrite>()
+  for (const { account, mode, channel, carrier, messages, units } of used) {
+    const key = `${account} ${mode} ${channel} ${carrier}`
+    const sum = sums.get(key) ?? { account, mode, channel, carrier, messages: 0, units: 0 }
+    sum.messages += messages
+    sum.units += units
+    sums.set(key, sum)
+  }
+  return [...sums.values()]
 }
 
 /** How many messages a delivery is charged for, or may still be. */

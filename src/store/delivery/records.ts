@@ -3,6 +3,7 @@ import type { PackedContent } from '../../domain/delivery/sent-content.js'
 import type { DeliveryStatus } from '../../domain/delivery/status.js'
 import type { ChainedEvent } from '../../domain/evidence/evidence.js'
 import type { Scope } from '../../domain/scope.js'
+import { type Columns, column, columnValues, decimalColumn, hexColumn, selectInTurn } from '../columns.js'
 import { type IdMonths, nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import { type Queryable, queryValue } from '../postgres.js'
 
@@ -55,10 +56,11 @@ export interface Tally extends Scope {
   failed: number
 }
 
-/** A message that a carrier took. */
+/** Messages of an account that a carrier took. */
 export interface UsageWrite extends Scope {
   channel: Channel
   carrier: string
+  messages: number
   units: number
 }
 
@@ -79,56 +81,153 @@ interface RecordWrites {
   costs: readonly CostWrite[]
 }
 
+const eventColumns: Columns<EventWrite> = {
+  notification: column('uuid', ({ event }) => event.notification),
+  seq: column('int', ({ event }) => event.seq),
+  at: column('timestamptz', ({ event }) => event.at),
+  type: column('text', ({ event }) => event.type),
+  source: column('text', ({ event }) => event.source),
+  data: column('jsonb', ({ event }) => JSON.stringify(event.data)),
+  salt: column('bytea', ({ event }) => event.salt),
+  commit: hexColumn(({ event }) => event.commit),
+  prev: hexColumn(({ event }) => event.prev),
+  hash: hexColumn(({ event }) => event.hash),
+  account: column('uuid', ({ account }) => account),
+  mode: column('text', ({ mode }) => mode),
+  channel: column('text', ({ channel }) => channel),
+  announced: column('boolean', ({ announced }) => announced),
+}
+
+const deliveryColumns: Columns<DeliveryWrite> = {
+  notification: column('uuid', ({ notification }) => notification),
+  channel: column('text', ({ status }) => status.channel),
+  state: column('text', ({ status }) => status.state),
+  delayMs: column('bigint', ({ delayMs }) => delayMs),
+  failover: column('boolean', ({ failover }) => failover),
+  bind: column('text', ({ bind }) => bind),
+  undoesClaim: column('boolean', ({ undoesClaim }) => undoesClaim),
+  processedAt: column('timestamptz', ({ status }) => status.processedAt),
+  preparedAt: column('timestamptz', ({ status }) => status.preparedAt),
+  sentAt: column('timestamptz', ({ status }) => status.sentAt),
+  deliveredAt: column('timestamptz', ({ status }) => status.deliveredAt),
+  readAt: column('timestamptz', ({ status }) => status.readAt),
+  confirmedAt: column('timestamptz', ({ status }) => status.confirmedAt),
+  linkOpenedAt: column('timestamptz', ({ status }) => status.linkOpenedAt),
+  answeredAt: column('timestamptz', ({ status }) => status.answeredAt),
+  failedAt: column('timestamptz', ({ status }) => status.failedAt),
+  cancelledAt: column('timestamptz', ({ status }) => status.cancelledAt),
+  cancelReason: column('text', ({ status }) => status.cancelReason),
+  failure: column('text', ({ status }) => status.failure),
+  failureDetail: column('text', ({ status }) => status.failureDetail),
+  answers: column('jsonb', ({ status }) => unlessEmpty(status.answers)),
+  trackingCode: column('text', ({ status }) => status.trackingCode),
+  recording: hexColumn(({ status }) => status.recording),
+  ordinal: column('int', ({ status }) => status.ordinal),
+  unknownCount: column('int', ({ status }) => status.unknownCount),
+  resent: column('boolean', ({ status }) => status.resent),
+  parts: column('jsonb', ({ status }) => unlessEmpty(status.parts)),
+  taken: column('jsonb', ({ status }) => jsonOf(status.taken)),
+}
+
+const referenceColumns: Columns<ReferenceWrite> = {
+  carrier: column('text', ({ carrier }) => carrier),
+  reference: column('text', ({ reference }) => reference),
+  notification: column('uuid', ({ notification }) => notification),
+  channel: column('text', ({ channel }) => channel),
+  ordinal: column('smallint', ({ ordinal }) => ordinal),
+  part: column('smallint', ({ part }) => part),
+  parts: column('smallint', ({ parts }) => parts),
+}
+
+const contentColumns: Columns<ContentWrite> = {
+  notification: column('uuid', ({ notification }) => notification),
+  seq: column('int', ({ seq }) => seq),
+  channel: column('text', ({ channel }) => channel),
+  type: column('text', ({ content }) => content.statement.type),
+  extension: column('text', ({ content }) => content.extension),
+  size: column('int', ({ content }) => content.statement.size),
+  sha256: hexColumn(({ content }) => content.statement.sha256),
+  files: column('jsonb', ({ content }) => jsonOf(content.files)),
+  hidden: column('jsonb', ({ content }) => jsonOf(content.hidden)),
+  salt: column('bytea', ({ content }) => content.salt),
+  message: column('jsonb', ({ content }) => jsonOf(content.message)),
+  packing: column('text', ({ content }) => content.packing),
+  bytes: column('bytea', ({ content }) => content.bytes),
+}
+
+const tallyColumns: Columns<Tally> = {
+  mode: column('text', ({ mode }) => mode),
+  hour: column('timestamptz', ({ hour }) => hour),
+  account: column('uuid', ({ account }) => account),
+  channel: column('text', ({ channel }) => channel),
+  sent: column('int', ({ sent }) => sent),
+  delivered: column('int', ({ delivered }) => delivered),
+  read: column('int', ({ read }) => read),
+  failed: column('int', ({ failed }) => failed),
+}
+
+const usageColumns: Columns<UsageWrite> = {
+  mode: column('text', ({ mode }) => mode),
+  account: column('uuid', ({ account }) => account),
+  channel: column('text', ({ channel }) => channel),
+  carrier: column('text', ({ carrier }) => carrier),
+  messages: column('int', ({ messages }) => messages),
+  units: column('int', ({ units }) => units),
+}
+
+const costColumns: Columns<CostWrite> = {
+  account: column('uuid', ({ account }) => account),
+  mode: column('text', ({ mode }) => mode),
+  acceptedAt: column('timestamptz', ({ acceptedAt }) => acceptedAt),
+  amount: decimalColumn(({ amount }) => amount),
+}
+
+const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+const unlessEmpty = (list: readonly unknown[]): string | null => (list.length === 0 ? null : JSON.stringify(list))
+
+const [happened, changed, references, contents, tallies, usage, costs] = selectInTurn([
+  eventColumns,
+  deliveryColumns,
+  referenceColumns,
+  contentColumns,
+  tallyColumns,
+  usageColumns,
+  costColumns,
+])
+
 /**
  * Writes events, statuses, the outbox of webhooks, the carriers' references, the contents that left and the counts in one statement.
  * The lease of each written delivery ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
  */
-export const writeRecords = async (
-  db: Queryable,
-  { events, deliveries, references, contents, tallies, usage, costs }: RecordWrites,
-): Promise<number> => {
-  const months = recentMonthsOfIds(deliveries.map(({ notification }) => notification))
+export const writeRecords = async (db: Queryable, writes: RecordWrites): Promise<number> => {
+  const months = recentMonthsOfIds(writes.deliveries.map(({ notification }) => notification))
   const queued = await queryValue<number>(db, {
     name: nameWithin(months, 'write-records'),
     text: writeRecordsIn(months),
     values: [
-      JSON.stringify(events.map(({ event, ...write }) => ({ ...event, ...write, salt: event.salt.toString('hex') }))),
-      JSON.stringify(deliveries.map(({ status, ...write }) => ({ ...status, ...write }))),
-      JSON.stringify(references),
-      JSON.stringify(contents.map(contentRow)),
-      JSON.stringify(tallies),
-      JSON.stringify(usage),
-      JSON.stringify(costs),
+      ...columnValues(eventColumns, writes.events),
+      ...columnValues(deliveryColumns, writes.deliveries),
+      ...columnValues(referenceColumns, writes.references),
+      ...columnValues(contentColumns, writes.contents),
+      ...columnValues(tallyColumns, writes.tallies),
+      ...columnValues(usageColumns, writes.usage),
+      ...columnValues(costColumns, writes.costs),
     ],
   })
   return queued!
 }
 
-const contentRow = ({ content: { statement, salt, bytes, ...packed }, ...of }: ContentWrite) => ({
-  ...of,
-  ...packed,
-  type: statement.type,
-  size: statement.size,
-  sha256: statement.sha256,
-  salt: salt?.toString('hex') ?? null,
-  bytes: bytes.toString('base64'),
-})
-
 /** `months`: those of the written deliveries. */
 const writeRecordsIn = (months: IdMonths | null): string => `
   with happened as materialized (
-    select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
-      commit text, prev text, hash text, account uuid, mode text, channel text, announced boolean)
+    ${happened}
   ), changed as materialized (
-    select * from json_to_recordset($2) as u(notification uuid, channel text, state text, "delayMs" bigint, failover boolean, bind text, "undoesClaim" boolean,
-      "processedAt" timestamptz, "preparedAt" timestamptz, "sentAt" timestamptz, "deliveredAt" timestamptz, "readAt" timestamptz,
-      "confirmedAt" timestamptz, "linkOpenedAt" timestamptz, "answeredAt" timestamptz, "failedAt" timestamptz, "cancelledAt" timestamptz,
-      "cancelReason" text, failure text, "failureDetail" text, answers jsonb, "trackingCode" text, recording text, ordinal int, "unknownCount" int,
-      resent boolean, parts jsonb, taken jsonb)
+    -- The server takes an array for ten elements long, and would compare each of them with each delivery. It expects a hundred times as many here.
+    ${changed} from json_array_elements('[0]')
   ), events as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
-    select notification, seq, at, type, source, data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'), decode(hash, 'hex')
-    from happened
+    select notification, seq, at, type, source, data, salt, commit, prev, hash from happened
   ), messages as (
     insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
     select ordered_id(), w.id, e.notification, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
@@ -140,29 +239,25 @@ const writeRecordsIn = (months: IdMonths | null): string => `
     returning state
   ), refs as (
     insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
-    select * from json_to_recordset($3)
-      as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+    ${references}
     on conflict do nothing
   ), contents as (
     insert into sent_content (notification_id, seq, channel, type, extension, size, sha256, files, hidden, salt, message, packing, bytes)
-    select notification, seq, channel, type, extension, size, decode(sha256, 'hex'), files, hidden, decode(salt, 'hex'), message, packing, decode(bytes, 'base64')
-    from json_to_recordset($4) as c(notification uuid, seq int, channel text, type text, extension text, size int, sha256 text, files jsonb,
-      hidden jsonb, salt text, message jsonb, packing text, bytes text)
+    ${contents}
   ), tallies as (
     insert into delivery_tally (mode, hour, account_id, channel, sent, delivered, read, failed)
-    select * from json_to_recordset($5)
-      as t(mode text, hour timestamptz, account uuid, channel text, sent int, delivered int, read int, failed int)
+    ${tallies}
   ), usage as (
     -- Nobody charges for simulated messages.
     insert into usage_tally (mode, day, account_id, channel, carrier, messages, units, cost)
-    select mode, (now() at time zone 'America/Sao_Paulo')::date, account, channel, carrier, 1, units,
+    select mode, (now() at time zone 'America/Sao_Paulo')::date, account, channel, carrier, messages, units,
       units * case when carrier like 'simulator/%' then 0 else coalesce((select p.price from price p where p.channel = u.channel
         and p.carrier in (u.carrier, split_part(u.carrier, ':', 1), '') order by length(p.carrier) desc limit 1), 0) end
-    from json_to_recordset($6) as u(mode text, account uuid, channel text, carrier text, units int)
+    from (${usage}) u
   ), costs as (
     insert into cost_tally (account_id, mode, month, amount)
     select account, mode, date_trunc('month', "acceptedAt" at time zone 'America/Sao_Paulo'), amount
-    from json_to_recordset($7) as c(account uuid, mode text, "acceptedAt" timestamptz, amount numeric)
+    from (${costs}) c
   ), statuses as (
     update delivery d set
       state = u.state, due_at = coalesce(now() + u."delayMs" * interval '1 millisecond', d.due_at),
@@ -174,8 +269,8 @@ const writeRecordsIn = (months: IdMonths | null): string => `
       processed_at = u."processedAt", prepared_at = u."preparedAt", sent_at = u."sentAt", delivered_at = u."deliveredAt", read_at = u."readAt",
       confirmed_at = u."confirmedAt", link_opened_at = u."linkOpenedAt", answered_at = u."answeredAt", failed_at = u."failedAt",
       cancelled_at = u."cancelledAt", cancel_reason = u."cancelReason", failure = u.failure, failure_detail = u."failureDetail",
-      answers = nullif(u.answers, '[]'), tracking_code = u."trackingCode", recording = decode(u.recording, 'hex'), ordinal = u.ordinal,
-      unknown_count = u."unknownCount", resent = u.resent, parts = nullif(u.parts, '[]'), taken = u.taken
+      answers = u.answers, tracking_code = u."trackingCode", recording = u.recording, ordinal = u.ordinal,
+      unknown_count = u."unknownCount", resent = u.resent, parts = u.parts, taken = u.taken
     from changed u
     -- The list of ids limits the update to them before the join: with the months alone, a whole month might be read.
     where d.notification_id = u.notification and d.channel = u.channel

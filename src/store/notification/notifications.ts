@@ -3,7 +3,7 @@ import type { Scope } from '../../domain/scope.js'
 import type { Attachment } from '../../domain/send/attachment.js'
 import { recordAudit } from '../audit.js'
 import { lockLines, markAccepted } from '../bulk/line-acceptance.js'
-import { type Columns, column, columnValues, hexColumn, selectColumns } from '../columns.js'
+import { type Columns, column, columnValues, decimalColumn, hexColumn, selectInTurn } from '../columns.js'
 import { ensureMonths } from '../migrate.js'
 import { nameWithin, recentMonthsOfIds, withinMonths } from '../months.js'
 import {
@@ -93,9 +93,9 @@ const sends: Columns<Acceptance> = {
   subject: column('text', ({ request }) => request.subject),
   content: column('text', ({ request }) => request.content),
   validation: column('jsonb', ({ validation }) => validation && JSON.stringify(validation)),
-  sendAt: column('timestamptz', ({ request }) => request.sendAt?.toISOString()),
+  sendAt: column('timestamptz', ({ request }) => request.sendAt),
   data: column('jsonb', ({ event }) => JSON.stringify(event.data)),
-  salt: hexColumn(({ event }) => event.salt.toString('hex')),
+  salt: column('bytea', ({ event }) => event.salt),
   commit: hexColumn(({ event }) => event.commit),
   prev: hexColumn(({ event }) => event.prev),
   hash: hexColumn(({ event }) => event.hash),
@@ -116,7 +116,7 @@ const plans: Columns<PlannedDelivery & { id: string }> = {
   request: column('jsonb', ({ request }) => JSON.stringify(request)),
   template: column('uuid', ({ template }) => template?.id),
   templateVersion: column('int', ({ template }) => template?.version),
-  boundCost: column('numeric', ({ boundCost }) => boundCost),
+  boundCost: decimalColumn(({ boundCost }) => boundCost),
 }
 
 const files: Columns<Omit<Attachment, 'bytes'> & { id: string; ordinal: number; size: number }> = {
@@ -127,8 +127,7 @@ const files: Columns<Omit<Attachment, 'bytes'> & { id: string; ordinal: number; 
   size: column('int', ({ size }) => size),
 }
 
-const FIRST_PLAN = 1 + Object.keys(sends).length
-const FIRST_FILE = FIRST_PLAN + Object.keys(plans).length
+const [sendRows, planRows, fileRows] = selectInTurn([sends, plans, files])
 
 const acceptQuery = (group: readonly Acceptance[]) => ({
   name: 'accept',
@@ -147,7 +146,7 @@ const filesOf = ({ id, request }: Acceptance) =>
 
 const ACCEPT = `
   with asked as materialized (
-    ${selectColumns(sends, 1)}
+    ${sendRows}
   ), outdated as materialized (
     -- In the statement that writes: an edit that was committed before the request came is in its snapshot, on every node.
     -- By a look-up for each send: a join would read every account.
@@ -174,7 +173,7 @@ const ACCEPT = `
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
     select id, 1, at, 'accepted', 'api', data, salt, commit, prev, hash from input
   ), plans as materialized (
-    select p.*, account, mode, at, bulk from (${selectColumns(plans, FIRST_PLAN)}) p join input using (id)
+    select p.*, account, mode, at, bulk from (${planRows}) p join input using (id)
   ), deliveries as (
     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, template_id, template_version, bound_cost, bulk)
     select id, channel, account, mode, state, now() + "waitMs" * interval '1 millisecond', step, condition, recipient,
@@ -185,7 +184,7 @@ const ACCEPT = `
     select mode, date_trunc('hour', at), account, channel, count(*) from plans group by 1, 2, 3, 4
   ), attachments as (
     insert into attachment (notification_id, ordinal, name, sha256, size)
-    select id, f.ordinal, f.name, f.sha256, f.size from (${selectColumns(files, FIRST_FILE)}) f join input using (id)
+    select id, f.ordinal, f.name, f.sha256, f.size from (${fileRows}) f join input using (id)
   )
   select id from refused`
 
