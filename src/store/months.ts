@@ -15,8 +15,9 @@ export interface IdMonths {
 const MONTHS_BACK = 72
 const RECENT_MONTHS = 12
 const MONTHS_AHEAD = 2
-const MONTHS_OF_A_PAGE = 6
-const SPANS = [1, 2, 4, MONTHS_OF_A_PAGE] as const
+/** Two more cost each page 0.05 ms; an account that needs more months for a page pays 0.6 ms for looking in all of them. */
+const MONTHS_OF_A_PAGE = 4
+const SPANS = [1, 2, 4, 6] as const
 
 /** null: no month that has a statement of its own, so that a general one is needed. */
 export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(id), 1)

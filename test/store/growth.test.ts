@@ -308,6 +308,32 @@ test('a page of the console opens the months in which it usually lies, and all o
   expect(all.months.length).toBeGreaterThanOrEqual(MONTHS)
 })
 
+test('a page of many accounts is looked for among the newest notifications of all, and in each account where these are of others', async () => {
+  const page = { mode: 'live', text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null } as const
+  const size = { notifications: 5, batch: 5, batches: 1 }
+  const many = accounts.slice(0, 25)
+  const list = async (before: string | null) => {
+    let found: string[] = []
+    const plans = await readPlans(pool, async () => {
+      const { notifications } = await listNotifications(pool, { ...page, accounts: many, before }, size)
+      found = notifications.map(({ id }) => id)
+    })
+    const { rows } = await pool.query<{ id: string }>(
+      `select id from notification where account_id = any($1) and mode = 'live' and ($2::uuid is null or id < $2) order by id desc limit 5`,
+      [many, before],
+    )
+    expect(found).toEqual(rows.map(({ id }) => id))
+    expect(found).toHaveLength(5)
+    return plans.map(({ plan }) => /account_id = a\.id/.test(plan))
+  }
+  // At the end of last month, where nothing else is: five of theirs, then fifty of another account.
+  const end = monthAgo(0).getTime() - 2 * DAY_MS
+  for (let n = 0; n < 5; n++) await store(many[n]!, 'done', new Date(end + n))
+  for (let n = 0; n < 50; n++) await store(accounts[29]!, 'done', new Date(end - 1_000 - n))
+  expect(await list(lowestId(end + 1_000))).toEqual([false])
+  expect(await list(lowestId(end))).toContain(true)
+})
+
 /** Stores a notification with its first event and its content as it left. */
 async function storeWhole(at: Date): Promise<string> {
   const id = await store(accounts[0]!, 'done', at)

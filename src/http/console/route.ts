@@ -3,10 +3,11 @@ import type { AddressRange } from '../../domain/access/address-range.js'
 import { type OperatorRole, operatorRoles } from '../../domain/access/operator.js'
 import type { Mode } from '../../domain/access/token.js'
 import { Refusal, refuse } from '../../domain/errors.js'
+import { readId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import { DEVICE_LIFE_MS } from '../../engine/console/devices.js'
 import { type Client, SESSION_LIFE_MS, secretHash } from '../../engine/console/sign-in.js'
-import { listAccounts } from '../../store/accounts/accounts.js'
+import { type Account, findAccountById, listAccountNames, type NamedAccount } from '../../store/accounts/accounts.js'
 import { findSession, renewSession, type SignedIn } from '../../store/console/sessions.js'
 import type { Pool } from '../../store/postgres.js'
 import { addressOf, header } from '../auth.js'
@@ -127,17 +128,22 @@ export async function scopeOf(
   pool: Pool,
   { operator, query }: { operator: SignedIn; query: { account?: string | undefined; mode?: Mode | undefined } },
 ): Promise<ConsoleScope> {
-  const visible = await visibleAccounts(pool, operator)
   const { account = '', mode = 'live' } = query
-  if (account === '') return { accounts: visible.map(({ id }) => id), mode }
-  // An account that exists but is not theirs is answered as one that does not exist.
-  return visible.some(({ id }) => id === account) ? { accounts: [account], mode } : refuse('accountMissing')
+  if (account === '') return { accounts: (await visibleAccounts(pool, operator)).map(({ id }) => id), mode }
+  const [found] = await listAccountNames(pool, [visibleId(operator, account)])
+  return { accounts: [found?.id ?? refuse('accountMissing')], mode }
 }
 
 /** The account of a path, if the person may see it. */
-export async function requireVisible(pool: Pool, { operator, params }: { operator: SignedIn; params: { id: string } }) {
-  const visible = await visibleAccounts(pool, operator)
-  return visible.find(({ id }) => id === params.id.toLowerCase()) ?? refuse('accountMissing')
+export const requireVisible = async (
+  pool: Pool,
+  { operator, params }: { operator: SignedIn; params: { id: string } },
+): Promise<Account> => (await findAccountById(pool, visibleId(operator, params.id))) ?? refuse('accountMissing')
+
+/** An account that exists but is not theirs is answered as one that does not exist. */
+function visibleId(operator: SignedIn, asked: string): string {
+  const id = readId(asked) ?? refuse('accountMissing')
+  return operator.account === null || operator.account === id ? id : refuse('accountMissing')
 }
 
 /** The one account that a request names, for what belongs to an account and not to several. */
@@ -150,7 +156,13 @@ export async function accountOf(
   return { account: accounts[0]!, mode }
 }
 
-export async function visibleAccounts(pool: Pool, { account }: SignedIn) {
-  const all = await listAccounts(pool)
-  return account === null ? all : all.filter(({ id }) => id === account)
+/** The accounts that the person may see, in the order of their names. */
+export const visibleAccounts = (pool: Pool, { account }: SignedIn): Promise<NamedAccount[]> =>
+  listAccountNames(pool, account === null ? null : [account])
+
+/** The names of the accounts of some rows, which the person may see. */
+export const accountNames = async (pool: Pool, rows: readonly { account: string }[]): Promise<Map<string, string>> => {
+  const accounts = new Set(rows.map(({ account }) => account))
+  if (accounts.size === 0) return new Map()
+  return new Map((await listAccountNames(pool, [...accounts])).map(({ id, name }) => [id, name]))
 }

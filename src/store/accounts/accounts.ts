@@ -21,6 +21,26 @@ const complete = (account: StoredAccount): Account => ({ ...account, settings: c
 export const listAccounts = async (db: Queryable): Promise<Account[]> =>
   (await queryRows<StoredAccount>(db, { name: 'list-accounts', text: `${SELECT} order by a.name` })).map(complete)
 
+export const findAccountById = async (db: Queryable, id: string): Promise<Account | null> => {
+  const account = await queryRow<StoredAccount>(db, { name: 'find-account', text: `${SELECT} where a.id = $1`, values: [id] })
+  return account && complete(account)
+}
+
+export type NamedAccount = Pick<Account, 'id' | 'name'>
+
+/** null: of all accounts. With their settings, a thousand accounts take ten times as long, which each page of the console would cost. */
+export const listAccountNames = (db: Queryable, ids: readonly string[] | null): Promise<NamedAccount[]> =>
+  queryRows(
+    db,
+    ids === null
+      ? { name: 'list-account-names', text: 'select id, name from account order by name' }
+      : {
+          name: 'find-account-names',
+          text: 'select id, name from account where id = any($1::uuid[]) order by name',
+          values: [ids],
+        },
+  )
+
 export const hasAccounts = (db: Queryable): Promise<boolean> => matchesRow(db, 'select from account limit 1')
 
 /** By name or by id. */

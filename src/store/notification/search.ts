@@ -1,13 +1,12 @@
 import type pg from 'pg'
-import type { Mode } from '../../domain/access/token.js'
 import type { Channel } from '../../domain/channel.js'
-import type { DatedStatus, DeliveryState } from '../../domain/delivery/status.js'
+import type { DeliveryState } from '../../domain/delivery/status.js'
 import { HIGHEST_ID, lowestId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import type { AnnouncedFact } from '../../domain/webhook.js'
-import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
-import { monthsOfIds, nameWithin, withinMonths } from '../months.js'
-import { type Queryable, queryRows, queryValues } from '../postgres.js'
+import { type Queryable, queryValues } from '../postgres.js'
+import { type FoundPage, isOneOf, rangeOf, readNotifications } from './found-notifications.js'
+import { newestIds, readNewest } from './newest-notifications.js'
 
 export interface Search {
   scope: Scope
@@ -26,23 +25,6 @@ export interface Search {
 /** The present state of a delivery, or something that happened to it. */
 export type SearchedStatus = { state: DeliveryState } | { fact: AnnouncedFact }
 
-export interface FoundNotification {
-  id: string
-  account: string
-  code: number
-  customId: string | null
-  recipientName: string | null
-  subject: string | null
-  acceptedAt: Date
-  deliveries: (FoundStatus & DatedStatus & { recipient: string | null })[]
-}
-
-export interface FoundPage {
-  notifications: FoundNotification[]
-  /** Where the next page begins; null: this is the last one. */
-  next: string | null
-}
-
 /** Bounds the work of a page whose channel or status is rare: such a page may hold fewer notifications than it could, and the next one goes on. */
 export interface PageSize {
   notifications: number
@@ -54,12 +36,19 @@ export const PAGE_SIZE: PageSize = { notifications: 50, batch: 500, batches: 4 }
 
 /** Lists and searches the notifications of a scope, newest first, in pages that cost a range of an index each. */
 export async function searchNotifications(db: Queryable, search: Search, size: PageSize = PAGE_SIZE): Promise<FoundPage> {
-  const isFiltered = search.channel !== null || search.status !== null || (search.customId !== null && search.recipients !== null)
+  const { scope, customId, recipients, channel, status } = search
+  const isFiltered = channel !== null || status !== null || (customId !== null && recipients !== null)
+  const isNamed = customId !== null || recipients !== null
+  const of = { accounts: [scope.account], mode: scope.mode }
+  if (!isFiltered && !isNamed) return readNewest(db, { ...of, ...search }, size.notifications)
   const { ids, next } = await collectPage(size, search.before, {
-    readBatch: (before, limit) => queryValues<string>(db, candidatesQuery({ ...search, before }, limit)),
+    readBatch: (before, limit) =>
+      isNamed
+        ? queryValues<string>(db, candidatesQuery({ ...search, before }, limit))
+        : newestIds(db, { ...of, ...search, before }, limit),
     filter: isFiltered ? candidates => findMatching(db, search, candidates) : null,
   })
-  return { notifications: await readNotifications(db, [search.scope.account], search.scope.mode, ids), next }
+  return { notifications: await readNotifications(db, of.accounts, of.mode, ids), next }
 }
 
 interface PageSource {
@@ -91,8 +80,8 @@ export async function collectPage(
 }
 
 /**
- * The newest notifications below the cursor, by the narrowest index. Those of a recipient may come twice, once for each channel. Without a
- * name: the plan is made again each time, for the size that the tables have by then.
+ * The newest notifications of a recipient or a customID below the cursor, by the narrowest index. Those of a recipient may come twice, once
+ * for each channel. Without a name: the plan is made again each time, for the size that the tables have by then.
  */
 export function candidatesQuery(search: Search, limit: number): pg.QueryConfig {
   const { scope, customId, recipients, fromMs, toMs, before } = search
@@ -100,35 +89,23 @@ export function candidatesQuery(search: Search, limit: number): pg.QueryConfig {
   const high = [toMs === null ? HIGHEST_ID : lowestId(toMs), before ?? HIGHEST_ID].sort()[0]!
   const values = [scope.account, scope.mode, low, high, limit]
   const ofScope = 'account_id = $1 and mode = $2'
-  if (customId === null && recipients !== null)
-    return {
-      // One range of the index for each form of the recipient.
-      text: `select d.notification_id from unnest($6::text[]) as form
-             cross join lateral (
-               select notification_id from delivery
-               where ${ofScope} and lower(recipient) = form and recipient is not null and notification_id >= $3 and notification_id < $4
-               order by notification_id desc limit $5
-             ) d
-             order by d.notification_id desc limit $5`,
-      values: [...values, recipients],
-    }
-  const page = 'and id >= $3 and id < $4 order by id desc limit $5'
   return customId === null
-    ? { text: `select id from notification where ${ofScope} ${page}`, values }
+    ? {
+        // One range of the index for each form of the recipient.
+        text: `select d.notification_id from unnest($6::text[]) as form
+               cross join lateral (
+                 select notification_id from delivery
+                 where ${ofScope} and lower(recipient) = form and recipient is not null and notification_id >= $3 and notification_id < $4
+                 order by notification_id desc limit $5
+               ) d
+               order by d.notification_id desc limit $5`,
+        values: [...values, recipients],
+      }
     : {
-        text: `select id from notification where ${ofScope} and custom_id = $6 ${page}`,
+        text: `select id from notification where ${ofScope} and custom_id = $6 and id >= $3 and id < $4 order by id desc limit $5`,
         values: [...values, customId],
       }
 }
-
-/**
- * One of a page's ids, which are newest first. A list alone does not tell the server which months it may leave out, so that each id would be
- * looked up in all of them.
- */
-export const isOneOf = (column: string): string => `${column} = any($1::uuid[]) and ${column} >= $2 and ${column} <= $3`
-
-/** The first three parameters of a statement with isOneOf. */
-export const rangeOf = (ids: readonly string[]): unknown[] => [ids, ids.at(-1), ids[0]]
 
 /** Which of these notifications have one delivery that matches the recipient, the channel and the status. */
 async function findMatching(
@@ -170,41 +147,4 @@ const factConditions: Readonly<Record<AnnouncedFact, string>> = {
   uncertain: "d.state in ('uncertain', 'unresolved')",
   recorded: wasRecorded('recorded'),
   revived: wasRecorded('revived'),
-}
-
-type FoundRow = Omit<FoundNotification, 'deliveries'> & Omit<FoundNotification['deliveries'][number], 'unknownSince'>
-
-/** In the order of the ids, newest first. */
-export async function readNotifications(
-  db: Queryable,
-  accounts: readonly string[],
-  mode: Mode,
-  ids: readonly string[],
-): Promise<FoundNotification[]> {
-  if (ids.length === 0) return []
-  const months = monthsOfIds(ids)
-  const rows = await queryRows<FoundRow>(db, {
-    name: nameWithin(months, 'read-notifications'),
-    // A look-up for each id, which "limit" and "offset" make of it: joined, the tables would be compared row by row over the months of the page.
-    text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}
-     from unnest($1::uuid[]) as page(id)
-     cross join lateral (
-       select * from notification n
-       where n.id = page.id and n.id between $2 and $3 and ${withinMonths(months, 'n.id')} and n.account_id = any($4::uuid[]) and n.mode = $5 limit 1
-     ) n
-     cross join lateral (
-       select * from delivery d
-       where d.notification_id = page.id and d.notification_id between $2 and $3 and ${withinMonths(months, 'd.notification_id')} offset 0
-     ) d
-     order by n.id desc, d.step, d.channel`,
-    values: [...rangeOf(ids), accounts, mode],
-  })
-  const found = new Map<string, FoundNotification>()
-  for (const { id, account, code, recipientName, subject, ...status } of await addUnknownSince(db, rows, months)) {
-    const { customId, acceptedAt } = status
-    const notification = found.get(id) ?? { id, account, code, customId, recipientName, subject, acceptedAt, deliveries: [] }
-    notification.deliveries.push(status)
-    found.set(id, notification)
-  }
-  return [...found.values()]
 }

@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { lowestId } from '../../../src/domain/id.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { searchPage } from '../../../src/http/console/notifications/notification-search.js'
 import { reportHealth } from '../../../src/store/carrier/health.js'
 import { sumTallies } from '../../../src/store/console/counts.js'
-import { listQuery } from '../../../src/store/console/notification-list.js'
+import { namedQuery } from '../../../src/store/console/notification-list.js'
+import { monthsOfPage } from '../../../src/store/months.js'
+import { newestQuery } from '../../../src/store/notification/newest-notifications.js'
 import { consoleClient } from '../../support/gateway/console.js'
 import { createAccount, gatewayForFile, gatewayForTest } from '../../support/gateway/gateway.js'
 import { send, validSend } from '../../support/gateway/requests.js'
@@ -117,19 +121,13 @@ test('the export has a line for each delivery, page by page, and no cell that a 
 })
 
 test('a page of all accounts is a range of the index for each account', async () => {
-  const question = {
-    accounts: [account.id],
-    mode: 'live',
-    text: null,
-    channel: null,
-    status: null,
-    notReached: false,
-    fromMs: null,
-    toMs: null,
-    before: null,
-  } as const
-  for (const text of [null, { customId: 'x', recipients: ['x@example.com'] }]) {
-    const { text: sql, values = [] } = listQuery({ ...question, text }, 50)
+  const question = { accounts: [account.id, randomUUID()], mode: 'live', fromMs: null, toMs: null, before: null } as const
+  const months = monthsOfPage(lowestId(Date.now()))!
+  for (const { text: sql, values = [] } of [
+    newestQuery(question, 50, months),
+    newestQuery({ ...question, accounts: [account.id] }, 50, months),
+    namedQuery(question, { customId: 'x', recipients: ['x@example.com'] }, 50),
+  ]) {
     const { rows } = await pool.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
     const plan = rows.map(row => row['QUERY PLAN']).join('\n')
     expect(plan).toMatch(/Index (Only )?Scan Backward using notification_\w+account_id_mode/)

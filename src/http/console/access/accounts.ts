@@ -10,13 +10,14 @@ import {
   type Account,
   findAccountLogo,
   insertAccount,
+  listAccounts,
   removeLogo,
   saveLogo,
   updateSettings,
 } from '../../../store/accounts/accounts.js'
 import { recordAudit } from '../../../store/audit.js'
 import { type Pool, transaction } from '../../../store/postgres.js'
-import { everyone, operatorsOnly, requireVisible, route, visibleAccounts } from '../route.js'
+import { everyone, operatorsOnly, requireVisible, route } from '../route.js'
 import { done } from '../wire.js'
 import {
   type AccountDetails,
@@ -43,7 +44,10 @@ export function addAccounts(app: FastifyInstance, { pool }: { pool: Pool }): voi
     '/console/api/accounts',
     route(everyone, { response: { 200: accountsSchema } }),
     async ({ operator }): Promise<Accounts> => {
-      return { rows: (await visibleAccounts(pool, operator)).map(toRow) }
+      const { account } = operator
+      const seen =
+        account === null ? await listAccounts(pool) : [await requireVisible(pool, { operator, params: { id: account } })]
+      return { rows: seen.map(toRow) }
     },
   )
 

@@ -4,11 +4,12 @@ import { channelModules } from '../../../channels/registry.js'
 import { lastStep } from '../../../domain/delivery/status.js'
 import { CSV_MARK, csvLine } from '../../../domain/text/csv-line.js'
 import { brazilianDate } from '../../../domain/text/dates.js'
-import type { FoundNotification, PageSize } from '../../../store/notification/search.js'
+import type { FoundNotification } from '../../../store/notification/found-notifications.js'
+import type { PageSize } from '../../../store/notification/search.js'
 import type { Pool } from '../../../store/postgres.js'
 import type { ReadList } from '../../../store/replica.js'
 import { asDownload } from '../../download.js'
-import { everyone, route, scopeOf, visibleAccounts } from '../route.js'
+import { accountNames, everyone, route, scopeOf } from '../route.js'
 import { toneOf } from '../tone.js'
 import { type Contracts, searchPage } from './notification-search.js'
 import {
@@ -33,7 +34,7 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
     async (request): Promise<NotificationsPage> => {
       const scope = await scopeOf(pool, request)
       const page = await readList(db => searchPage(db, scope, request.query, contracts))
-      const names = await accountNames(pool, request.operator)
+      const names = await accountNames(pool, page.notifications)
       return { rows: page.notifications.map(found => toRow(found, names)), cursor: page.next }
     },
   )
@@ -43,13 +44,13 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
     { ...route(everyone, { querystring: notificationsQuery }), exposeHeadRoute: false },
     async (request, reply) => {
       const scope = await scopeOf(pool, request)
-      const names = await accountNames(pool, request.operator)
       const readPage = (query: NotificationsQuery) => readList(db => searchPage(db, scope, query, contracts, EXPORT_PAGE))
       // The first page is read before the answer begins: a bad filter is refused as anywhere else.
       const first = await readPage(request.query)
       async function* lines(): AsyncGenerator<string> {
         yield `${CSV_MARK}${csvLine(CSV_HEAD)}`
         for (let page = first; ; ) {
+          const names = await accountNames(pool, page.notifications)
           yield page.notifications.flatMap(found => csvRows(toRow(found, names)).map(csvLine)).join('')
           if (page.next === null) return
           page = await readPage({ ...request.query, cursor: page.next })
@@ -66,9 +67,6 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
 }
 
 const EXPORT_PAGE: PageSize = { notifications: 500, batch: 500, batches: 4 }
-
-const accountNames = async (...parts: Parameters<typeof visibleAccounts>): Promise<Map<string, string>> =>
-  new Map((await visibleAccounts(...parts)).map(({ id, name }) => [id, name]))
 
 const toRow = (found: FoundNotification, names: ReadonlyMap<string, string>): NotificationRow => ({
   id: found.id,

@@ -30,7 +30,7 @@ import { readLogLag } from '../../../store/evidence/log-head.js'
 import { type Pool, transaction } from '../../../store/postgres.js'
 import { readChannel } from '../../channel-name.js'
 import { decideDelivery } from '../notifications/notification-acts.js'
-import { everyone, operatorsOnly, overseers, route, scopeOf, senders, visibleAccounts } from '../route.js'
+import { accountNames, everyone, operatorsOnly, overseers, route, scopeOf, senders, visibleAccounts } from '../route.js'
 import { done } from '../wire.js'
 import { readHolds } from './holds.js'
 import * as wire from './operations-schema.js'
@@ -116,7 +116,6 @@ function addQueue(app: FastifyInstance, { pool }: OperationsOptions): void {
     async (request): Promise<wire.StuckPage> => {
       const { state, channel = '', cursor = '' } = request.query
       const scope = await scopeOf(pool, request)
-      const names = new Map((await visibleAccounts(pool, request.operator)).map(({ id, name }) => [id, name]))
       const found = await listStuck(pool, {
         ...scope,
         state,
@@ -124,6 +123,7 @@ function addQueue(app: FastifyInstance, { pool }: OperationsOptions): void {
         after: cursor === '' ? null : readStuckCursor(cursor),
         limit: PAGE,
       })
+      const names = await accountNames(pool, found)
       const last = found.at(-1)
       return {
         rows: found.map(delivery => toStuck(delivery, state, names)),
@@ -190,7 +190,6 @@ function addSuppressions(app: FastifyInstance, { pool }: OperationsOptions): voi
       const { channel = '', recipient = '', cursor = '' } = request.query
       if (!isStorable(recipient)) refuse('badParameter', 'recipient')
       const scope = await scopeOf(pool, request)
-      const names = new Map((await visibleAccounts(pool, request.operator)).map(({ id, name }) => [id, name]))
       const typed = recipient.trim()
       const found = await listAllSuppressions(pool, {
         ...scope,
@@ -199,6 +198,7 @@ function addSuppressions(app: FastifyInstance, { pool }: OperationsOptions): voi
         after: cursor === '' ? null : readSuppressionCursor(cursor),
         limit: PAGE,
       })
+      const names = await accountNames(pool, found)
       const last = found.at(-1)
       return {
         rows: found.map(row => ({ ...row, channel: moduleOf(row.channel).wire, accountName: names.get(row.account) ?? '' })),

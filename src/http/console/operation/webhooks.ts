@@ -29,7 +29,7 @@ import { type WebhookFormat, wireStatuses } from '../../../webhooks/payload.js'
 import { replaySpan, type TakeReplayTurn } from '../../../webhooks/replay.js'
 import { type Place, readChannel, refuseValue } from '../../channel-name.js'
 import { factOfWireStatus } from '../../gw/webhook-wire.js'
-import { everyone, route, scopeOf, senders, visibleAccounts } from '../route.js'
+import { accountNames, everyone, route, scopeOf, senders, visibleAccounts } from '../route.js'
 import { done } from '../wire.js'
 import * as wire from './webhooks-schema.js'
 
@@ -150,8 +150,8 @@ function addEndpoints(app: FastifyInstance, options: ConsoleWebhookOptions): voi
     route(everyone, { querystring: wire.webhooksQuery, response: { 200: wire.webhooksSchema } }),
     async (request): Promise<wire.Webhooks> => {
       const { accounts, mode } = await scopeOf(pool, request)
-      const names = new Map((await visibleAccounts(pool, request.operator)).map(({ id, name }) => [id, name]))
       const found = await listAllEndpoints(pool, accounts, mode)
+      const names = await accountNames(pool, found)
       return { rows: found.map(endpoint => toRow(endpoint, names)), statuses: Object.values(wireStatuses) }
     },
   )

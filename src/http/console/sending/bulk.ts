@@ -16,7 +16,17 @@ import { progressOf } from '../../gw/bulk-wire.js'
 import { pathId } from '../../gw/wire.js'
 import { takeFiles } from '../../uploads.js'
 import type { Contracts } from '../notifications/notification-search.js'
-import { accountOf, clientOf, everyone, route, type SessionOptions, scopeOf, senders, visibleAccounts } from '../route.js'
+import {
+  accountNames,
+  accountOf,
+  clientOf,
+  everyone,
+  route,
+  type SessionOptions,
+  scopeOf,
+  senders,
+  visibleAccounts,
+} from '../route.js'
 import { done } from '../wire.js'
 import {
   type BatchDetail,
@@ -71,7 +81,7 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
       const { cursor = '' } = request.query
       const before = cursor === '' ? null : (readId(cursor) ?? refuse('badCursor'))
       const found = await listBatches(pool, { ...(await scopeOf(pool, request)), before, limit: PAGE + 1 })
-      const names = new Map((await visibleAccounts(pool, request.operator)).map(({ id, name }) => [id, name]))
+      const names = await accountNames(pool, found)
       const rows = found.slice(0, PAGE).map(batch => toRow(batch, names.get(batch.account) ?? ''))
       return { rows, cursor: found.length > PAGE ? rows.at(-1)!.id : null }
     },
