@@ -16,11 +16,25 @@ export function canonicalJson(value: Json): string {
     return `[${text}]`
   }
   const object = value as { readonly [key: string]: Json }
-  // The default sort compares UTF-16 code units, as RFC 8785 section 3.2.3 demands.
-  for (const key of Object.keys(object).sort()) {
+  for (const key of inOrder(Object.keys(object))) {
     text += `${text === '' ? '' : ','}${quote(key)}:${canonicalJson(object[key]!)}`
   }
   return `{${text}}`
+}
+
+/** More are rare; moving them one by one would take long. */
+const FEW_KEYS = 20
+
+/** Texts are compared by UTF-16 code units, as RFC 8785 section 3.2.3 demands. Few are moved in place: sort() makes copies, which cost more than its work. */
+function inOrder(keys: string[]): string[] {
+  if (keys.length > FEW_KEYS) return keys.sort()
+  for (let at = 1; at < keys.length; at++) {
+    const key = keys[at]!
+    let place = at
+    for (; place > 0 && keys[place - 1]! > key; place--) keys[place] = keys[place - 1]!
+    keys[place] = key
+  }
+  return keys
 }
 
 /** Most texts need no escape; finding that out takes a quarter of the time of JSON.stringify. */

@@ -49,8 +49,14 @@ export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, r
   }
   if (!PLAIN.includes(Object.getPrototypeOf(value))) return value
   const members = value as Readonly<Record<string, unknown>>
+  // Nothing is copied before something differs, which is rare: every fact passes here twice.
+  let copy: [name: string, member: unknown][] | null = null
   const names = Object.keys(members)
-  const changed = names.map(name => mapMembers(members[name], change, rename))
-  const isSame = names.every((name, place) => changed[place] === members[name] && rename(name) === name)
-  return isSame ? value : Object.fromEntries(names.map((name, place) => [rename(name), changed[place]]))
+  for (const [place, name] of names.entries()) {
+    const member = mapMembers(members[name], change, rename)
+    const isSame = member === members[name] && rename(name) === name
+    if (!isSame) copy ??= names.slice(0, place).map(earlier => [earlier, members[earlier]])
+    copy?.push([rename(name), member])
+  }
+  return copy === null ? value : Object.fromEntries(copy)
 }
