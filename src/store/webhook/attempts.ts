@@ -61,16 +61,16 @@ export const listAttempts = (db: Queryable, endpoint: string, query: AttemptQuer
 /** The account's own term, or that of the installation ($1). Of an account a. */
 export const WEBHOOK_TERM = "coalesce(nullif((a.settings ->> 'retention.webhooks')::int, 0), $1::int) * interval '1 day'"
 
-/** Deletes one batch of attempts after their retention time. */
+/** Deletes one batch of attempts after their retention time. Attempts are never updated, so the place of a row stays its own. */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
     db,
-    `delete from webhook_attempt where id = any(array(
-       select t.id from webhook_attempt t left join webhook_endpoint w on w.id = t.endpoint_id left join account a on a.id = w.account_id
+    `delete from webhook_attempt where ctid = any(array(
+       select t.ctid from webhook_attempt t left join webhook_endpoint w on w.id = t.endpoint_id left join account a on a.id = w.account_id
        where t.at < now() - $1 * interval '1 day' and t.at < now() - ${WEBHOOK_TERM} limit $2))
-     or id = any(array(
-       select t.id from account a join webhook_endpoint w on w.account_id = a.id cross join lateral (
-         select id, at from webhook_attempt where endpoint_id = w.id order by id limit $2
+     or ctid = any(array(
+       select t.ctid from account a join webhook_endpoint w on w.account_id = a.id cross join lateral (
+         select ctid, at from webhook_attempt where endpoint_id = w.id order by id limit $2
        ) t where a.settings ? 'retention.webhooks' and t.at < now() - ${WEBHOOK_TERM} limit $2))`,
     [days, limit],
   )
