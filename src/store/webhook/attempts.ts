@@ -82,20 +82,24 @@ export interface WebhookEvent extends StoredEvent {
   seq: number
 }
 
-/** All events of these notifications, in order. */
+/**
+ * All events of these notifications, in order. Of the first one, which has most of the data, only the two members that a body needs are
+ * read: with all of it, and with dates that were formatted by hand, the statement took half as long again.
+ */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
   const months = recentMonthsOfIds(notifications)
   // One JSON text is read several times as fast as rows.
-  const { rows } = await run<{ events: [string, number, string, string, string, Json][] | null }>(db, {
+  const { rows } = await run<{ events: [string, number, string, string, string, Json, Json][] | null }>(db, {
     name: nameWithin(months, 'read-webhook-events'),
-    text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
+    text: `select json_agg(json_build_array(notification_id, seq, at, type, source,
+             case when seq = 1 then coalesce(data -> 'deliveries', data) else data end, case when seq = 1 then data -> 'customId' end)
              order by notification_id, seq) as events
            from event where notification_id = any($1::uuid[]) and ${withinMonths(months, 'notification_id')}`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
-  for (const [id, seq, at, type, source, data] of rows[0]!.events ?? []) {
-    const event = { seq, at, type, source, data }
+  for (const [id, seq, at, type, source, data, customId] of rows[0]!.events ?? []) {
+    const event = { seq, at, type, source, data: seq === 1 && Array.isArray(data) ? { customId, deliveries: data } : data }
     const known = events.get(id)
     if (known === undefined) events.set(id, [event])
     else known.push(event)
