@@ -676,7 +676,7 @@ create index webhook_message_history on webhook_message (endpoint_id, created_at
 
 -- The log of attempts. The request is not stored: it can be made again from the event and the attempt.
 create table webhook_attempt (
-  id bigint generated always as identity primary key,
+  id bigint generated always as identity,
   endpoint_id uuid not null,
   message_id uuid not null,
   attempt integer not null,
@@ -690,9 +690,10 @@ create table webhook_attempt (
   -- The reason of a failure; null: the attempt succeeded.
   error text,
   response_headers text,
-  response_body text
+  response_body text,
+  -- Every list is of one endpoint. An index of the ids alone would be written at each attempt and read by nobody.
+  primary key (endpoint_id, id)
 );
-create index webhook_attempt_endpoint on webhook_attempt (endpoint_id, id);
 create index webhook_attempt_failed on webhook_attempt (endpoint_id, id) where error is not null;
 create index webhook_attempt_message on webhook_attempt (message_id);
 create index webhook_attempt_at on webhook_attempt using brin (at);

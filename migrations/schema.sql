@@ -1293,10 +1293,9 @@ CREATE TABLE webhook_attempt (
   error text,
   response_headers text,
   response_body text,
-  CONSTRAINT webhook_attempt_pkey PRIMARY KEY (id)
+  CONSTRAINT webhook_attempt_pkey PRIMARY KEY (endpoint_id, id)
 );
 CREATE INDEX webhook_attempt_at ON webhook_attempt USING brin (at);
-CREATE INDEX webhook_attempt_endpoint ON webhook_attempt USING btree (endpoint_id, id);
 CREATE INDEX webhook_attempt_failed ON webhook_attempt USING btree (endpoint_id, id) WHERE error IS NOT NULL;
 CREATE INDEX webhook_attempt_message ON webhook_attempt USING btree (message_id);
 

@@ -188,4 +188,4 @@ const FILL = `
     from given
   )
   insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)
-  select gen_random_uuid(), endpoint, id, 'email', 2 from given`
+  select ordered_id(), endpoint, id, 'email', 2 from given`

@@ -1,14 +1,17 @@
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { buildConnector } from 'undici'
 import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../domain/access/target-address.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
+import type { Exchange } from './connection.js'
+import { ConnectionPool } from './connection-pool.js'
 import { createNameLookup, type ResolveName } from './name-lookup.js'
+import { HeadersTooLarge, MalformedResponse, ResponseReader } from './response-reader.js'
 
 export type Outbound = ReturnType<typeof openOutbound>
 
 export interface Reply {
   status: number
-  headers: Record<string, string>
+  headers: Readonly<Record<string, string>>
   /** The first bytes of the body. */
   body: Buffer
 }
@@ -25,10 +28,8 @@ export interface OutboundOptions extends TargetRules {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-const MAX_HEADER_BYTES = 16_384
 /** An ordinary response is read to its end, so that its connection can be reused. */
-const MAX_BODY_BYTES = 65_536
-const KEPT_BODY_BYTES = 4_096
+const LIMITS = { maxHeaderBytes: 16_384, maxBodyBytes: 65_536, keptBodyBytes: 4_096 }
 const KEEP_ALIVE_MS = 15_000
 
 /**
@@ -39,20 +40,35 @@ export function openOutbound(options: OutboundOptions) {
   const { timeoutMs, resolve = createNameLookup(), ca } = options
   const plain = guardedConnector(false, options, resolve, ca)
   const secure = guardedConnector(true, options, resolve, ca)
-  const agent = new Agent({
-    connect: (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done),
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    pipelining: 1,
-  })
+  const pools = new Map<string, ConnectionPool>()
+  let closed = false
+  const openPool = ({ origin, address }: Target): ConnectionPool => {
+    const connect = address.protocol === 'https:' ? secure : plain
+    const pool = new ConnectionPool({
+      // The connector says undefined where its types say null.
+      connect: done => connect(address, (error, socket) => done(error ?? null, socket ?? null)),
+      idleMs: KEEP_ALIVE_MS,
+      onEmpty: () => {
+        if (pools.get(origin) === pool) pools.delete(origin)
+      },
+    })
+    pools.set(origin, pool)
+    return pool
+  }
   return {
     request(method: 'POST' | 'PUT', url: string, headers: Record<string, string>, body: string): Promise<Reply> {
-      const { origin, path } = targetOf(url)
-      return dispatch(agent, { origin, path, method, headers, body }, timeoutMs)
+      const target = targetOf(url)
+      return new Promise((resolve, reject) => {
+        const exchange = new TimedExchange(writeRequest(method, target, headers, body), timeoutMs, resolve, reject)
+        if (closed) exchange.fail(new Error('closed'))
+        else (pools.get(target.origin) ?? openPool(target)).send(exchange)
+      })
     },
-    close: () => agent.destroy(),
+    /** The requests under way fail. */
+    close: async (): Promise<void> => {
+      closed = true
+      for (const pool of [...pools.values()]) pool.close()
+    },
   }
 }
 
@@ -85,57 +101,78 @@ function guardedConnector(secure: boolean, rules: TargetRules, resolve: ResolveN
   }
 }
 
-/** Parsed URLs, because parsing takes as long as sending a small message. */
-const targets = new BoundedCache<string, { origin: string; path: string }>({ maxEntries: 1_000 })
+interface Target {
+  origin: string
+  /** Host and port as in the URL. */
+  host: string
+  path: string
+  address: buildConnector.Options
+}
 
-function targetOf(url: string): { origin: string; path: string } {
+/** Parsed URLs, because parsing takes as long as sending a small message. */
+const targets = new BoundedCache<string, Target>({ maxEntries: 1_000 })
+
+function targetOf(url: string): Target {
   const known = targets.get(url)
   if (known !== undefined) return known
-  const { origin, pathname, search } = new URL(url)
-  const target = { origin, path: pathname + search }
+  const { origin, host, hostname, protocol, port, pathname, search } = new URL(url)
+  const address = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
+  const target = { origin, host, path: pathname + search, address }
   targets.set(url, target)
   return target
 }
 
-function dispatch(agent: Agent, request: Dispatcher.DispatchOptions, timeoutMs: number): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined
-    let reply: Reply | undefined
-    let size = 0
-    let settled = false
-    const chunks: Buffer[] = []
-    const settle = (error: unknown): void => {
-      if (settled) return
-      settled = true
-      clearTimeout(timer)
-      // Once the status is known the response counts, even if its body fails.
-      if (reply === undefined) reject(error instanceof NoResponse ? error : new NoResponse(explain(error), { cause: error }))
-      else resolve({ ...reply, body: Buffer.concat(chunks) })
-    }
-    const timer = setTimeout(() => {
-      settle(new NoResponse(`Sem resposta em ${timeoutMs / 1_000} s.`))
-      controller?.abort(new Error('timeout'))
+/** Anything else could end the line and begin a header of its own. */
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/
+
+/** Head and body together: in two writes they would go in two packets. The path of a parsed URL is ASCII without blanks. */
+function writeRequest(method: string, { host, path }: Target, headers: Record<string, string>, body: string): string {
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  for (const name in headers) {
+    const value = headers[name]!
+    if (!HEADER_VALUE.test(value)) throw new NoResponse(`O cabeçalho ${name} não pode ser enviado.`)
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+/** A request that ends after its time at the latest, whatever it waits for. */
+export class TimedExchange implements Exchange {
+  readonly reader = new ResponseReader(LIMITS)
+  readonly text: string
+  readonly #resolve: (reply: Reply) => void
+  readonly #reject: (error: NoResponse) => void
+  readonly #timer: NodeJS.Timeout
+  isSettled = false
+  /** Ends what is under way for this exchange. */
+  onTimeout: (() => void) | null = null
+
+  constructor(text: string, timeoutMs: number, resolve: (reply: Reply) => void, reject: (error: NoResponse) => void) {
+    this.text = text
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = setTimeout(() => {
+      this.fail(new NoResponse(`Sem resposta em ${timeoutMs / 1_000} s.`))
+      this.onTimeout?.()
     }, timeoutMs)
-    agent.dispatch(request, {
-      onRequestStart(given) {
-        controller = given
-        // The timeout passed before the connection was open.
-        if (settled) given.abort(new Error('timeout'))
-      },
-      onResponseStart(_, status, headers) {
-        reply = { status, headers: headers as Record<string, string>, body: Buffer.alloc(0) }
-      },
-      onResponseData(given, chunk) {
-        if (size < KEPT_BODY_BYTES) chunks.push(Buffer.from(chunk.subarray(0, KEPT_BODY_BYTES - size)))
-        size += chunk.length
-        if (size <= MAX_BODY_BYTES) return
-        settle(null)
-        given.abort(new Error('too large'))
-      },
-      onResponseEnd: () => settle(null),
-      onResponseError: (_, error) => settle(error),
-    })
-  })
+  }
+
+  succeed(): void {
+    if (this.isSettled) return
+    this.isSettled = true
+    clearTimeout(this.#timer)
+    const { head, body } = this.reader
+    this.#resolve({ status: head!.status, headers: head!.headers, body })
+  }
+
+  fail(error: Error): void {
+    // Once the status is known the response counts, even if its body fails.
+    if (this.reader.head !== null) this.succeed()
+    if (this.isSettled) return
+    this.isSettled = true
+    clearTimeout(this.#timer)
+    this.#reject(error instanceof NoResponse ? error : new NoResponse(explain(error), { cause: error }))
+  }
 }
 
 const reasons: Record<string, string> = {
@@ -144,10 +181,9 @@ const reasons: Record<string, string> = {
   ECONNREFUSED: 'Conexão recusada pelo servidor.',
   ECONNRESET: 'O servidor fechou a conexão sem responder.',
   EPIPE: 'O servidor fechou a conexão sem responder.',
-  UND_ERR_SOCKET: 'O servidor fechou a conexão sem responder.',
+  SERVER_CLOSED: 'O servidor fechou a conexão sem responder.',
   UND_ERR_CONNECT_TIMEOUT: 'O servidor não aceitou a conexão a tempo.',
   ETIMEDOUT: 'O servidor não aceitou a conexão a tempo.',
-  UND_ERR_HEADERS_OVERFLOW: 'A resposta tem cabeçalhos grandes demais.',
   CERT_HAS_EXPIRED: 'O certificado do servidor venceu.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'O certificado do servidor não é de uma autoridade conhecida.',
   SELF_SIGNED_CERT_IN_CHAIN: 'O certificado do servidor não é de uma autoridade conhecida.',
@@ -156,10 +192,10 @@ const reasons: Record<string, string> = {
 }
 
 function explain(error: unknown): string {
+  if (error instanceof MalformedResponse) return 'A resposta não é HTTP.'
+  if (error instanceof HeadersTooLarge) return 'A resposta tem cabeçalhos grandes demais.'
   // Of several addresses the last one, IPv4, has the most useful error, because IPv6 does not work on many machines.
   const decisive = error instanceof AggregateError ? error.errors.at(-1) : error
   const { code, name } = (decisive ?? {}) as { code?: string; name?: string }
-  const known = reasons[code ?? '']
-  if (known !== undefined) return known
-  return name === 'HTTPParserError' ? 'A resposta não é HTTP.' : `A conexão falhou (${code ?? name ?? 'erro'}).`
+  return reasons[code ?? ''] ?? `A conexão falhou (${code ?? name ?? 'erro'}).`
 }
