@@ -21,6 +21,9 @@ const BATCH_SHARE = 3 / 4
 /** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
 const LEAST_ROOM = 1 / 4
 
+/** How many deliveries may be without a record, those that wait for their carrier included, as a share of the places. */
+const UNRECORDED_SHARE = 3 / 2
+
 /** What one claim brought. */
 interface ClaimResult {
   /** The deliveries that were claimed. */
@@ -150,9 +153,10 @@ export class Lane<Message> {
 
   get #room(): number {
     const { concurrency } = this.#options
-    // No more than twice as many are without a record: where the database is slow, the lane waits for it.
+    // Where the database is slow, the lane waits for it: what is sent and not recorded when a worker dies has an unknown outcome.
     const unrecorded = this.#flights.size + this.#reserved
-    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, 2 * concurrency - unrecorded)
+    const mostUnrecorded = Math.ceil(concurrency * UNRECORDED_SHARE)
+    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : concurrency) - this.#busy, mostUnrecorded - unrecorded)
   }
 
   get hasRoom(): boolean {
@@ -163,7 +167,8 @@ export class Lane<Message> {
   /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
   get #roomForBatches(): number {
     const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
-    let [room, unrecorded] = [places - this.#reservedForBatches, 2 * places - this.#reservedForBatches]
+    let room = places - this.#reservedForBatches
+    let unrecorded = Math.ceil(places * UNRECORDED_SHARE) - this.#reservedForBatches
     for (const { bulk, leftItsPlace } of this.#flights.values()) {
       if (bulk) unrecorded--
       if (bulk && !leftItsPlace) room--

@@ -60,7 +60,8 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
   const groups = new GroupCommit<Question, Answer>({
     write: async group => readAnswers(await forSmall.ask(group)),
     maxItems: MAX_GROUP,
-    parallel: 1,
+    // The thread has its next group while the event loop takes the answers of the last one.
+    parallel: 2,
     // As many wait as a worker has messages under way.
     maxWaiting: Number.POSITIVE_INFINITY,
     overloaded: () => new Error('too many e-mails wait'),
