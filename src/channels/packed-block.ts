@@ -13,8 +13,5 @@ export function writePacked(writer: BlockWriter, { bytes, salt, ...head }: Packe
 }
 
 /** An empty part in place of the salt: there is none. */
-export const readPacked = (head: PackedHead, bytes: Buffer, salt: Buffer): PackedContent => ({
-  ...head,
-  bytes,
-  salt: salt.length === 0 ? null : salt,
-})
+export const readPacked = (head: PackedHead, bytes: Buffer, salt: Buffer): PackedContent =>
+  Object.assign(head, { bytes, salt: salt.length === 0 ? null : salt })

@@ -185,7 +185,7 @@ export class ChangeGroup {
   }
 
   tallies(): Tally[] {
-    return tally([...this.#before].map(([delivery, before]) => ({ ...delivery, before })))
+    return tally(this.#before)
   }
 
   usage(): UsageWrite[] {
@@ -193,7 +193,7 @@ export class ChangeGroup {
   }
 
   costs(): CostWrite[] {
-    return costsOf([...this.#before].map(([delivery, before]) => ({ ...delivery, before })))
+    return costsOf(this.#before)
   }
 
   writes(): DeliveryWrite[] {

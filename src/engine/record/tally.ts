@@ -3,7 +3,6 @@ import { HOUR_MS } from '../../domain/units.js'
 import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 import type { Tally } from '../../store/delivery/records.js'
 
-type Changed = StoredDelivery & { before: DeliveryStatus }
 type Counts = Pick<Tally, 'sent' | 'delivered' | 'read' | 'failed'>
 
 const countsOf = ({ sentAt, deliveredAt, readAt, failure }: DeliveryStatus): Counts => ({
@@ -13,10 +12,10 @@ const countsOf = ({ sentAt, deliveredAt, readAt, failure }: DeliveryStatus): Cou
   failed: Number(failure !== null),
 })
 
-/** What these changes add to the counts of the overview, and take from them: a failure may be undone. One row per hour, scope and channel. */
-export function tally(changes: readonly Changed[]): Tally[] {
+/** What changes of these deliveries, each with its status before, add to the counts of the overview, and take from them: a failure may be undone. One row per hour, scope and channel. */
+export function tally(changes: ReadonlyMap<StoredDelivery, DeliveryStatus>): Tally[] {
   const tallies = new Map<string, Tally>()
-  for (const { account, mode, before, status } of changes) {
+  for (const [{ account, mode, status }, before] of changes) {
     const [was, is] = [countsOf(before), countsOf(status)]
     const hour = new Date(Math.floor(status.acceptedAt.getTime() / HOUR_MS) * HOUR_MS)
     const { channel } = status

@@ -39,8 +39,8 @@ function messagesOf({ cancelReason, failure, sentAt, processedAt, ordinal }: Del
 }
 
 /** What changed deliveries give back to their month's cap, and take of it: a cancelled step costs nothing, a second call costs again. */
-export const costsOf = (changes: readonly (StoredDelivery & { before: DeliveryStatus })[]): CostWrite[] =>
-  changes.flatMap(({ account, mode, boundCost, before, status }) => {
+export const costsOf = (changes: ReadonlyMap<StoredDelivery, DeliveryStatus>): CostWrite[] =>
+  Array.from(changes).flatMap(([{ account, mode, boundCost, status }, before]) => {
     const messages = boundCost === null ? 0 : messagesOf(status) - messagesOf(before)
     return messages === 0 ? [] : [{ account, mode, acceptedAt: status.acceptedAt, amount: messages * boundCost! }]
   })
