@@ -5,7 +5,7 @@ import { signedHeaders } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
-import type { Outbound } from './outbound.js'
+import type { Outbound, Reply } from './outbound.js'
 import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unrenderedOutcome, unsignedOutcome } from './outcome.js'
 import type { RenderedBody } from './payload.js'
 
@@ -44,7 +44,7 @@ export class Deliverer {
   readonly owner: string = randomUUID()
   readonly #options: DelivererOptions
   readonly #queues = new Map<string, EndpointQueue>()
-  readonly #inFlight = new Set<Promise<void>>()
+  readonly #inFlight = new Map<QueuedMessage, Promise<void>>()
   /** Only these leases are renewed; the lease of a message that was given up must expire. */
   readonly #held = new Set<WebhookClaim>()
   #leaseUntil = 0
@@ -72,7 +72,7 @@ export class Deliverer {
     this.notify()
     await this.#loop
     await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
-    await Promise.all(this.#inFlight)
+    await Promise.all(this.#inFlight.values())
     clearInterval(this.#renewal)
     await this.#options.outbound.close()
   }
@@ -161,19 +161,24 @@ export class Deliverer {
 
   #pump(queue: EndpointQueue): void {
     for (let message = queue.next(); message !== undefined; message = queue.next()) {
-      const flight = this.#deliver(queue, message)
-        // The message is claimed again when its lease expires.
-        .catch(error => this.#options.onError(error, 'a webhook was interrupted'))
-        .finally(() => {
-          this.#inFlight.delete(flight)
-          this.#held.delete(message.claim)
-          if (!queue.finishWriting()) return
-          this.#queues.delete(message.claim.endpoint)
-          // Later messages of the same notification may have waited for these.
-          this.notify()
-        })
-      this.#inFlight.add(flight)
+      this.#inFlight.set(message, this.#finish(queue, message))
     }
+  }
+
+  /** Never rejects. It ends after this call: a message that was attempted waits for its outcome to be written. */
+  async #finish(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
+    try {
+      await this.#deliver(queue, message)
+    } catch (error) {
+      // The message is claimed again when its lease expires.
+      this.#options.onError(error, 'a webhook was interrupted')
+    }
+    this.#inFlight.delete(message)
+    this.#held.delete(message.claim)
+    if (!queue.finishWriting()) return
+    this.#queues.delete(message.claim.endpoint)
+    // Later messages of the same notification may have waited for these.
+    this.notify()
   }
 
   async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
@@ -222,14 +227,23 @@ export class Deliverer {
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
     if (body instanceof Error) return unrenderedOutcome(claim, fence, new Date(at), rules)
     if (secrets === null) return unsignedOutcome(claim, fence, new Date(at), rules)
+    const signed = signedHeaders(secrets, claim.id, at, body)
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Carteiro-Webhooks/1.0',
-      ...signedHeaders(secrets, claim.id, at, body),
+      'webhook-id': signed['webhook-id'],
+      'webhook-timestamp': signed['webhook-timestamp'],
+      'webhook-signature': signed['webhook-signature'],
     }
     trace?.('posting')
     const started = performance.now()
-    const reply = await outbound.request('POST', claim.url, headers, body).catch(error => error as Error)
+    const response = outbound.request('POST', claim.url, headers, body)
+    let reply: Reply | Error
+    try {
+      reply = await response
+    } catch (error) {
+      reply = error as Error
+    }
     trace?.('answered')
     return judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
   }

@@ -24,9 +24,12 @@ import type { Config } from '../config.js'
 import type { Log } from '../log.js'
 import { targetRules } from '../webhook-rules.js'
 
-/** The limits of one endpoint in a worker: connections, and held messages, enough that a quick endpoint never waits for a claim. */
+/**
+ * The limits of one endpoint in a worker: connections, and held messages, enough that a quick endpoint does not wait for a claim. With 256 it
+ * did for a tenth of the time, and the claims, twice as many, took the server a tenth more of its processor.
+ */
 const MAX_IN_FLIGHT = 16
-const MAX_HELD = 256
+const MAX_HELD = 512
 const TIMEOUT_MS = 15 * SECOND_MS
 /** Outcomes of this long are written together. A crash makes the deliveries of that time happen twice, which are few. */
 const GATHER_MS = 15
