@@ -40,8 +40,9 @@ interface Answers {
 const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
-const MAX_GROUP = 64
-/** A full group takes a quarter of a second; after this its thread counts as hung, and the next group goes on. */
+/** Larger ones keep a processor for so long that the API beside them answers late. */
+const MAX_GROUP = 32
+/** A full group takes an eighth of a second; after this its thread counts as hung, and the next group goes on. */
 const GROUP_LIMIT_MS = 5_000
 /** The largest e-mail takes a second on a busy machine. */
 const LIMIT_MS = 60_000
