@@ -15,7 +15,7 @@ export interface ReaderLimits {
   keptBodyBytes: number
 }
 
-/** The bytes are no HTTP/1.x response, or one whose end two readers could see at different places. */
+/** The bytes are no HTTP/1.x response, or two readers could see its end at different places. */
 export class MalformedResponse extends Error {}
 export class HeadersTooLarge extends Error {}
 
@@ -43,7 +43,7 @@ export class ResponseReader {
   readonly #limits: ReaderLimits
   readonly #kept: Buffer[] = []
   #state: State = 'head'
-  /** Of a head or line whose end is still missing. */
+  /** Of a head or a line that has not ended yet. */
   #text = ''
   #headerBytes = 0
   /** Bytes of the body or the chunk that are still missing. */
