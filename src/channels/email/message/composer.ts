@@ -23,7 +23,7 @@ export interface Composer {
 
 export interface Composed {
   raw: Buffer
-  /** null: it is not packed yet. */
+  /** null: the message is not packed yet. */
   packed: PackedContent | null
 }
 
@@ -40,7 +40,7 @@ interface Answers {
 const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
-/** Larger ones keep a processor for so long that the API beside them answers late. */
+/** More messages in one group keep a processor for so long that the API beside them answers late. */
 const MAX_GROUP = 32
 /** A full group takes an eighth of a second; after this its thread counts as hung, and the next group goes on. */
 const GROUP_LIMIT_MS = 5_000
