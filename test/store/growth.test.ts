@@ -308,6 +308,30 @@ test('a page of the console opens the months in which it usually lies, and all o
   expect(all.months.length).toBeGreaterThanOrEqual(MONTHS)
 })
 
+test('a page opens one month where the last one lay in one, and more again where that is not enough', async () => {
+  const page = { mode: 'live', text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null } as const
+  const size = { notifications: 3, batch: 3, batches: 1 }
+  const [busy, quiet] = [(await createAccount(pool)).id, (await createAccount(pool)).id]
+  const before = lowestId(monthAgo(1).getTime() + 1_000)
+  for (let n = 0; n < 3; n++) {
+    await store(busy, 'done', new Date(monthAgo(1).getTime() - n))
+    await store(quiet, 'done', monthAgo(n + 1))
+  }
+  const monthsOf = async (account: string) => {
+    const plans = await readPlans(pool, async () => {
+      const { notifications } = await listNotifications(pool, { ...page, accounts: [account], before }, size)
+      expect(notifications).toHaveLength(3)
+    })
+    return plans.map(({ plan }) => monthsIn(plan).length)
+  }
+  await monthsOf(busy)
+  expect(await monthsOf(busy)).toEqual([1])
+  expect(await monthsOf(quiet)).toEqual([1, 4])
+  expect(await monthsOf(quiet)).toEqual([4])
+  expect(await monthsOf(busy)).toEqual([4])
+  expect(await monthsOf(busy)).toEqual([1])
+})
+
 test('a page of many accounts is looked for among the newest notifications of all, and in each account where these are of others', async () => {
   const page = { mode: 'live', text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null } as const
   const size = { notifications: 5, batch: 5, batches: 1 }
