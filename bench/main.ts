@@ -78,6 +78,7 @@ program
   .option('--months <n,n>', 'months of partitions', list, [12, 60])
   .option('--accounts <n,n>', 'accounts', list, [10, 1_000])
   .option('--processes <n,n>', 'processes that work on the store at the same time', list, [1])
-  .option('--seconds <n>', 'length of the measurement of each kind of work; the median counts', whole(1), 2)
+  .option('--seconds <n>', 'length of one measurement of each kind of work; the median counts', whole(1), 1)
+  .option('--rounds <n>', 'measurements; the median counts', whole(1), 3)
   .action(benchGrowth)
 await program.parseAsync()

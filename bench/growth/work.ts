@@ -6,7 +6,7 @@ import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest 
 import { takeRandom } from '../../src/domain/random.js'
 import { HOUR_MS } from '../../src/domain/units.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
-import { type ClaimQuestion, claimDeliveries } from '../../src/store/delivery/claims.js'
+import { type ClaimQuestion, claimDeliveries, lastServed } from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { withinMonths } from '../../src/store/months.js'
@@ -47,8 +47,12 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
   const draw = () => rows[Math.floor(Math.random() * rows.length)]!
   const open = await readOpenMonths(pool)
   const owner = randomUUID()
-  const question = (channel: string): ClaimQuestion => ({
-    channel,
+  // Accounts take turns, as in a worker: it begins after the account that it served last.
+  let after = accounts[Math.floor(Math.random() * accounts.length)]!
+  const claimNext = async (channel: string): Promise<void> => {
+    after = lastServed(await claimDeliveries(pool, { ...question, channel, after }), after)
+  }
+  const question: Omit<ClaimQuestion, 'channel'> = {
     mode: 'live',
     carrier: 'smtp:mail.example.com/1',
     rank: 0,
@@ -56,7 +60,7 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
     limit: CLAIMED,
     leaseMs: 60_000,
     months: open,
-  })
+  }
   const putBack = () =>
     pool.query(
       `update delivery set state = 'queued', lease_owner = null, lease_until = null
@@ -85,8 +89,8 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
         asked.map(({ id, account }) => ({ scope: scopeOf(account), notification: id, channel: 'email' })),
       )
     }),
-    claim: await time(forMs, () => claimDeliveries(pool, question('email')), putBack),
-    idle: await time(forMs, () => claimDeliveries(pool, question('sms'))),
+    claim: await time(forMs, () => claimNext('email'), putBack),
+    idle: await time(forMs, () => claimNext('sms')),
     list: await time(forMs, () => listNotifications(pool, { ...page, accounts: [draw().account] })),
   }
 }
