@@ -14,12 +14,8 @@ const named = (names: string, ...breaks: Breaks): (readonly [name: string, break
 const BREAKS: ReadonlyMap<string, Breaks> = new Map([
   ...named('h1 h2 h3', 3, 2),
   ...named('blockquote dl figure h4 h5 h6 ol p pre table ul', 2, 2),
-  ...named(
-    'address article aside caption center dd details div dt fieldset figcaption footer form header hgroup legend li',
-    1,
-    1,
-  ),
-  ...named('main nav search section summary tbody td tfoot th thead tr', 1, 1),
+  ...named('address article aside caption center dd details div dt fieldset figcaption footer form header hgroup', 1, 1),
+  ...named('legend li main nav search section summary tbody td tfoot th thead tr', 1, 1),
 ])
 
 export const beginsLine = (tag: string): boolean => BREAKS.has(tag)
