@@ -52,7 +52,7 @@ const MAX_ENTRIES = 50
 /** A machine-readable report consists of groups of header fields with an empty line between the groups. Names are in lower case. */
 type Fields = Map<string, string>
 
-/** 64 KB of HTML take `toText` up to 150 ms, so the caller passes a version that works in a thread. */
+/** 64 KB of HTML take `toText` up to 400 ms, so the caller passes a version that works in a thread. */
 export async function readReport(raw: Buffer, toText: Composer['toText'] = textFromHtml): Promise<Report> {
   const email = await parse(raw)
   if (email === null) return { kind: 'unreadable' }
