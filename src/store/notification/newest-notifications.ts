@@ -22,7 +22,7 @@ const MOST_RANGES = 20
 /** How many are looked through, in pages: where most are of other accounts or of the other mode, a range for each account costs less. */
 const LOOKED_THROUGH = 10
 
-/** The last page lay within one month, so the next one probably does: looked for in more of them, it takes a sixth longer. */
+/** The last page lay within one month, so the next one probably does: looked for in four, it takes the database half as long again. */
 let liesInOneMonth = true
 
 /** Reads a page. That of accounts with many notifications takes one statement, about the months in which a page usually lies. */
