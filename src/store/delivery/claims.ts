@@ -128,7 +128,10 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
         union all
         select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1), ${next('senders')}
       ), first_senders as (
-        (select account_id, 0 as place from delivery where ${due} and account_id <= $9 and not ${isHeld('null')} order by account_id limit 1)
+        -- Only where those after it leave places.
+        (select account_id, 0 as place from delivery where ${due} and account_id <= $9 and not ${isHeld('null')}
+          and (select count(*) from senders where account_id is not null and not ${isHeld('senders.account_id')}) < least($3::int, 100)
+        order by account_id limit 1)
         union all
         select (select account_id from delivery where ${due} and account_id > first_senders.account_id and account_id <= $9 order by account_id limit 1), ${next('first_senders')}
       ), chosen as materialized (
@@ -258,8 +261,9 @@ function claim(
         n.accepted_at as "acceptedAt", c.bulk, case when c.taken ->> 'by' = c.carrier then c.taken end as taken
       from (select exists (select from ${work}) as "hasWork") q
       left join (
-        claimed c join account a on a.id = c.account_id
-        -- By a look-up for each: a join may read the whole month, and its plan is kept while the month grows.
+        claimed c
+        -- By a look-up for each: a join may read all accounts or the whole month, and its plan is kept while both grow.
+        cross join lateral (select * from account where id = c.account_id limit 1) a
         cross join lateral (select * from notification where id = c.notification_id and ${withinMonths(months, 'id')} limit 1) n
       ) on true`,
     values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent, ...values],
