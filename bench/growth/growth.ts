@@ -32,6 +32,7 @@ async function measure(workspace: Workspace, options: GrowthOptions): Promise<vo
   }
   const empty = await create('growth-empty', EMPTY)
   await empty.store.grow(EMPTY.stored, workspace.signal, note)
+  const { rows: memory } = await empty.subject.pool.query<{ status: string }>("select current_setting('huge_pages_status') as status")
   let isMet = true
   const shapes = months.flatMap(span => accounts.map(count => ({ months: span, accounts: count })))
   for (const shape of shapes) {
@@ -58,7 +59,7 @@ async function measure(workspace: Workspace, options: GrowthOptions): Promise<vo
     await workspace.dropSubject(grown.subject)
   }
   print(
-    `\n${machine()}; medians of ${rounds} × ${seconds} s in each process; milliseconds of one statement (ratio to an empty store, in turns with it): a send, ${LOOKUPS} lookups of a month, a claim of ${CLAIMED}, a page\n\n`,
+    `\n${machine()}, huge pages ${memory[0]!.status}; medians of ${rounds} × ${seconds} s in each process; milliseconds of one statement (ratio to an empty store, in turns with it): a send, ${LOOKUPS} lookups of a month, a claim of ${CLAIMED}, a page\n\n`,
   )
   print(table(rows))
   print(`\n${isMet ? 'PASS' : 'above target'}  each at most ${MOST} × of the empty store\n`)

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, type SpawnOptions, spawn } from 'node:child_process'
+import { type ChildProcess, type ForkOptions, fork, type SpawnOptions, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -133,14 +133,16 @@ export class Workspace {
 
   /** The gateway's api or worker, or its webhooks alone, as a process of its own. */
   async startRole(role: keyof typeof ROLES, subject: Subject, { args = [], poolSize, env = {} }: ServerOptions): Promise<Server> {
-    const child = this.fork(ROLES[role], args, {
+    const settings = {
       PORT: '0',
       DATABASE_URL: subject.url,
       DATABASE_POOL: String(poolSize),
       CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
       LOG_LEVEL: 'warn',
       ...env,
-    })
+    }
+    // In a session of its own, as the supervisor starts it: Linux shares the processors among sessions first.
+    const child = this.fork(ROLES[role], args, settings, { detached: true })
     const { ready } = await answerOf<{ ready: string }>(child)
     return {
       pid: child.pid!,
@@ -155,9 +157,13 @@ export class Workspace {
   }
 
   /** A file of the benchmarks, named by its path without an ending, as a process of its own. */
-  fork(name: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+  fork(name: string, args: readonly string[], env: Record<string, string>, options: ForkOptions = {}): ChildProcess {
     this.signal.throwIfAborted()
-    const child = fork(fileOf(name), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const child = fork(fileOf(name), args, {
+      ...options,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
     this.keep(child)
     return child
   }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
@@ -70,6 +70,8 @@ const NICENESS = 5
 export function yieldToAnswers(): void {
   try {
     for (const thread of ownThreads()) setPriority(thread, NICENESS)
+    // Linux shares the processors among sessions first, and looks at priorities only within each.
+    if (leadsSession()) writeFileSync('/proc/self/autogroup', String(NICENESS))
   } catch {
     // Some systems do not allow it. Then all processes are equal.
   }
@@ -80,6 +82,14 @@ export function yieldToAnswers(): void {
  * They compile and collect garbage: a sixth of a worker's time after its start.
  */
 const ownThreads = (): number[] => (process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [process.pid])
+
+/** A child of the supervisor has a session of its own. A worker that was started by hand shares that of the shell, which keeps its priority. */
+function leadsSession(): boolean {
+  if (process.platform !== 'linux') return false
+  // After the name of the program, which may hold anything: state, parent, group, session.
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) === process.pid
+}
 
 /**
  * Lets the thread that allocates collect its own short-lived objects. By default every processor helps, and the helpers spend more time on
