@@ -32,7 +32,9 @@ async function measure(workspace: Workspace, options: GrowthOptions): Promise<vo
   }
   const empty = await create('growth-empty', EMPTY)
   await empty.store.grow(EMPTY.stored, workspace.signal, note)
-  const { rows: memory } = await empty.subject.pool.query<{ status: string }>("select current_setting('huge_pages_status') as status")
+  const { rows: memory } = await empty.subject.pool.query<{ status: string }>(
+    "select current_setting('huge_pages_status') as status",
+  )
   let isMet = true
   const shapes = months.flatMap(span => accounts.map(count => ({ months: span, accounts: count })))
   for (const shape of shapes) {
