@@ -3,7 +3,7 @@ import { DAY_MS } from '../../src/domain/units.js'
 import { invite } from '../../src/engine/console/invitations.js'
 import { transaction } from '../../src/store/postgres.js'
 import { cpuSeconds } from '../support/cpu.js'
-import { machine, note, print, table } from '../support/report.js'
+import { machine, note, percentile, print, table } from '../support/report.js'
 import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fillForConsole } from './fill.js'
 
@@ -95,9 +95,6 @@ async function measureLists(subject: Subject, address: string, accounts: readonl
   }
   return { rows, isMet }
 }
-
-const percentile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]!
 
 async function draw({ pool }: Subject): Promise<Drawn[]> {
   const { rows } = await pool.query<Drawn>(

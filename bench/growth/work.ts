@@ -12,26 +12,29 @@ import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { withinMonths } from '../../src/store/months.js'
 import { insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { median } from '../support/report.js'
 
 export interface GrowthTask {
   url: string
   accounts: readonly string[]
   stored: number
-  forMs: number
 }
 
-/** The work of an api and of a worker on a store, and how long each kind of it takes, in milliseconds. */
-export type Measured = Record<'accept' | 'lookup' | 'claim' | 'idle' | 'list', number>
+/** The work of an api and of a worker on a store. */
+export const KINDS_OF_WORK = ['accept', 'lookup', 'claim', 'idle', 'list'] as const
+export type KindOfWork = (typeof KINDS_OF_WORK)[number]
+
+interface Work {
+  run(): Promise<unknown>
+  /** Not measured. */
+  afterwards?(): Promise<unknown>
+}
 
 export const LOOKUPS = 20
 export const CLAIMED = 10
-/** The part of each measurement that is not counted. */
-const WARM_UP = 0.3
 /** The size of the sample from which the looked-up notifications are drawn. */
 const SAMPLE = 50_000
 
-export async function measureStore(pool: Pool, { accounts, stored, forMs }: GrowthTask): Promise<Measured> {
+export async function openWork(pool: Pool, { accounts, stored }: GrowthTask): Promise<Record<KindOfWork, Work>> {
   const { rows } = await pool.query<{ id: string; account: string; month: string }>(
     `select id, account_id as account, to_char(accepted_at, 'YYYY-MM') as month
      from notification tablesample system (${Math.min(100, (100 * SAMPLE) / stored)}) order by random() limit 2000`,
@@ -79,32 +82,34 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
     before: null,
   } as const
   return {
-    accept: await time(forMs, () => insertAcceptances(pool, [send(accounts[0]!)])),
-    lookup: await time(forMs, () => {
-      // Of one month, the newest or the oldest: a statement is planned once for each month that is asked for.
-      const month = months[turn++ % 2]!
-      const asked = rows.filter(row => row.month === month).slice(0, LOOKUPS)
-      return findStatuses(
-        pool,
-        asked.map(({ id, account }) => ({ scope: scopeOf(account), notification: id, channel: 'email' })),
-      )
-    }),
-    claim: await time(forMs, () => claimNext('email'), putBack),
-    idle: await time(forMs, () => claimNext('sms')),
-    list: await time(forMs, () => listNotifications(pool, { ...page, accounts: [draw().account] })),
+    accept: { run: () => insertAcceptances(pool, [send(accounts[0]!)]) },
+    lookup: {
+      run() {
+        // Of one month, the newest or the oldest: a statement is planned once for each month that is asked for.
+        const month = months[turn++ % 2]!
+        const asked = rows.filter(row => row.month === month).slice(0, LOOKUPS)
+        return findStatuses(
+          pool,
+          asked.map(({ id, account }) => ({ scope: scopeOf(account), notification: id, channel: 'email' })),
+        )
+      },
+    },
+    claim: { run: () => claimNext('email'), afterwards: putBack },
+    idle: { run: () => claimNext('sms') },
+    list: { run: () => listNotifications(pool, { ...page, accounts: [draw().account] }) },
   }
 }
 
-/** For `forMs`, of which the first part plans and warms up: several processes that start together do the same kind of work at any time. */
-async function time(forMs: number, work: () => Promise<unknown>, afterwards?: () => Promise<unknown>): Promise<number> {
+/** The times that such work took, in milliseconds, one after the other for `forMs`. */
+export async function timesOf({ run, afterwards }: Work, forMs: number): Promise<number[]> {
   const taken: number[] = []
-  const began = performance.now()
-  for (let now = began; now < began + forMs; now = performance.now()) {
-    await work()
-    if (now > began + forMs * WARM_UP) taken.push(performance.now() - now)
+  const end = performance.now() + forMs
+  for (let began = performance.now(); began < end; began = performance.now()) {
+    await run()
+    taken.push(performance.now() - began)
     await afterwards?.()
   }
-  return median(taken)
+  return taken
 }
 
 function send(account: string): Acceptance {
