@@ -78,6 +78,6 @@ program
   .option('--months <n,n>', 'months of partitions', list, [12, 60])
   .option('--accounts <n,n>', 'accounts', list, [10, 1_000])
   .option('--processes <n,n>', 'processes that work on the store at the same time', list, [1])
-  .option('--turns <n>', 'turns of each kind of work on each store', whole(1), 30)
+  .option('--turns <n>', 'turns of each kind of work on each store', whole(1), 6)
   .action(benchGrowth)
 await program.parseAsync()

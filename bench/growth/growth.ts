@@ -16,8 +16,8 @@ export interface GrowthOptions {
 
 const EMPTY = { stored: 1_000, months: 1, accounts: 10 }
 const MOST = 1.2
-/** Long enough to find the processor's caches again, and short enough that what slows the machine down for a while slows both stores. */
-const TURN_MS = 50
+/** Long enough for what the work reads again and again to be in the processor's caches. */
+const TURN_MS = 500
 /**
  * The share of the fastest that is compared. Neighbours slow a shared machine down to a third for tenths of a second: where that comes and
  * goes, medians of the same store differ by half, and those of the fastest tenth by a twentieth.
