@@ -5,12 +5,14 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { QueryConfig } from 'pg'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { moduleOf } from '../../src/channels/registry.js'
 import { deriveKeys, type Keys } from '../../src/domain/access/keys.js'
 import { signToken } from '../../src/domain/access/token.js'
 import { newId } from '../../src/domain/id.js'
 import { type LinkTarget, makeLinkCode } from '../../src/domain/recipient/link.js'
+import { HOUR_MS } from '../../src/domain/units.js'
 import { addRange, insertAccount } from '../../src/store/accounts/accounts.js'
 import { insertToken } from '../../src/store/accounts/tokens.js'
 import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
@@ -117,7 +119,17 @@ export class Workspace {
       await open.end()
     }
     const server = await this.#database!
-    await this.#connect(server.adminUrl, true).query(`drop database "${new URL(url).pathname.slice(1)}" with (force)`)
+    const owner = await this.#connect(server.adminUrl, true).connect()
+    try {
+      // A large one takes minutes where the disk is slow.
+      await owner.query('set statement_timeout = 0')
+      await owner.query({
+        text: `drop database "${new URL(url).pathname.slice(1)}" with (force)`,
+        query_timeout: HOUR_MS,
+      } as QueryConfig)
+    } finally {
+      owner.release(true)
+    }
   }
 
   #connect(url: string, asOwner = false): Pool {
