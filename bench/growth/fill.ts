@@ -1,6 +1,5 @@
 import pg from 'pg'
-import { HOUR_MS } from '../../src/domain/units.js'
-import type { Subject } from '../support/workspace.js'
+import { runAsOwner, type Subject } from '../support/workspace.js'
 
 /** Finished notifications spread evenly over months and accounts, and of each account some that are due now. */
 export interface GrowthShape {
@@ -51,18 +50,21 @@ export class GrowingStore {
 
   static async create(subject: Subject, shape: GrowthShape): Promise<GrowingStore> {
     const { months, accounts } = shape
-    await asOwner(subject, `select ensure_month(now() - n * interval '1 month') from generate_series(0, ${months - 1}) n`)
-    const { rows } = await asOwner<{ id: string }>(
-      subject,
+    await runAsOwner(
+      subject.admin,
+      `select ensure_month(now() - n * interval '1 month') from generate_series(0, ${months - 1}) n`,
+    )
+    const made = await runAsOwner<{ id: string }>(
+      subject.admin,
       `insert into account (id, entity_id, name) select uuidv7(), (select entity_id from account limit 1), 'Conta ' || n
        from generate_series(2, ${accounts}) n returning id`,
     )
-    return new GrowingStore(subject, shape, [subject.account, ...rows.map(({ id }) => id)])
+    return new GrowingStore(subject, shape, [subject.account, ...made.map(({ id }) => id)])
   }
 
   async grow(to: number, signal: AbortSignal, progress: (text: string) => void): Promise<void> {
-    const { rows: span } = await asOwner<{ seconds: number }>(
-      this.#subject,
+    const span = await runAsOwner<{ seconds: number }>(
+      this.#subject.admin,
       `select extract(epoch from now() - (date_trunc('month', now()) - interval '${this.#shape.months - 1} months'))::float8 as seconds`,
     )
     const { seconds } = span[0]!
@@ -88,17 +90,7 @@ export class GrowingStore {
     }
     await Promise.all(Array.from({ length: CONNECTIONS }, fill))
     this.#stored = to
-    await asOwner(this.#subject, 'vacuum analyze')
-    await asOwner(this.#subject, 'checkpoint')
-  }
-}
-
-async function asOwner<Row extends pg.QueryResultRow>({ admin }: Subject, text: string): Promise<pg.QueryResult<Row>> {
-  const owner = await admin.connect()
-  try {
-    await owner.query("set statement_timeout = 0; set timezone = 'UTC'")
-    return await owner.query<Row>({ text, query_timeout: HOUR_MS } as pg.QueryConfig)
-  } finally {
-    owner.release(true)
+    await runAsOwner(this.#subject.admin, 'vacuum analyze')
+    await runAsOwner(this.#subject.admin, 'checkpoint')
   }
 }

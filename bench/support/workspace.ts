@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { QueryConfig } from 'pg'
+import type { QueryConfig, QueryResultRow } from 'pg'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { moduleOf } from '../../src/channels/registry.js'
 import { deriveKeys, type Keys } from '../../src/domain/access/keys.js'
@@ -119,17 +119,7 @@ export class Workspace {
       await open.end()
     }
     const server = await this.#database!
-    const owner = await this.#connect(server.adminUrl, true).connect()
-    try {
-      // A large one takes minutes where the disk is slow.
-      await owner.query('set statement_timeout = 0')
-      await owner.query({
-        text: `drop database "${new URL(url).pathname.slice(1)}" with (force)`,
-        query_timeout: HOUR_MS,
-      } as QueryConfig)
-    } finally {
-      owner.release(true)
-    }
+    await runAsOwner(this.#connect(server.adminUrl, true), `drop database "${new URL(url).pathname.slice(1)}" with (force)`)
   }
 
   #connect(url: string, asOwner = false): Pool {
@@ -206,6 +196,18 @@ export class Workspace {
     await Promise.all(this.#pools.map(pool => pool.end()))
     await (await this.#database)?.close()
     rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** What takes minutes with a large store, on a connection of its own. */
+export async function runAsOwner<Row extends QueryResultRow>(admin: Pool, text: string): Promise<Row[]> {
+  const owner = await admin.connect()
+  try {
+    await owner.query("set statement_timeout = 0; set timezone = 'UTC'")
+    const { rows } = await owner.query<Row>({ text, query_timeout: HOUR_MS } as QueryConfig)
+    return rows
+  } finally {
+    owner.release(true)
   }
 }
 
