@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuSeconds, parentOf } from '../support/cpu.js'
 import { countedLoad, type Target } from '../support/load.js'
 import type { Server, Subject, Workspace } from '../support/workspace.js'
-import { REQUEST, SENDER } from './message.js'
+import { REQUEST, SENDER, WARM_UP } from './message.js'
 import type { SigningKey } from './signing.js'
 import type { Sink } from './sink.js'
 
@@ -19,7 +19,6 @@ export interface Used {
 }
 
 const POOL = 10
-const WARM_UP = 500
 /** Polled rarely: every poll takes processor time from the processes that are measured. */
 const POLL_MS = 10
 

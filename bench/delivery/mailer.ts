@@ -4,7 +4,7 @@ import { createTransport } from 'nodemailer'
 import { createSigner } from '../../src/channels/email/dkim/signer.js'
 import { readSigningKey } from '../../src/channels/email/dkim/signing-key.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
-import { sampleMessage } from './message.js'
+import { sampleMessage, WARM_UP } from './message.js'
 
 /**
  * A mail client in a process of its own, without a database: ours, which is the limit of what the gateway could deliver, or
@@ -22,7 +22,6 @@ const { values } = parseArgs({
 const CONNECTIONS = 20
 /** Two for each connection: with more it is slower. */
 const AT_ONCE = 40
-const WARM_UP = 200
 
 const message = await sampleMessage()
 const dkim =

@@ -49,7 +49,7 @@ export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
 const CHECK_MS = 10_000
 
 /** The next messages are composed when a connection is free, in groups that are large enough. More would wait for a slow server here, where no other worker can take them. */
-export const MESSAGES_PER_CONNECTION = 6
+export const MESSAGES_PER_CONNECTION = 10
 
 export const smtp: ProviderModule<EmailMessage, SmtpOptions> = {
   create: smtpProvider,
