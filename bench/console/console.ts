@@ -1,7 +1,5 @@
-import { request } from 'undici'
 import { DAY_MS } from '../../src/domain/units.js'
-import { invite } from '../../src/engine/console/invitations.js'
-import { transaction } from '../../src/store/postgres.js'
+import { type Client, clientOf, signIn } from '../support/console-client.js'
 import { cpuSeconds } from '../support/cpu.js'
 import { machine, note, percentile, print, table } from '../support/report.js'
 import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
@@ -24,8 +22,6 @@ interface Drawn {
   subject: string
 }
 
-type Client = (path: string) => Promise<{ cursor?: string | null }>
-
 /** How long a page of each list of the console takes, request and answer included, on a store of a million notifications. */
 export const benchConsole = (options: ConsoleOptions): Promise<void> => withWorkspace(workspace => measure(workspace, options))
 
@@ -43,9 +39,9 @@ async function measure(workspace: Workspace, { stored, runs }: ConsoleOptions): 
 }
 
 async function measureLists(subject: Subject, address: string, accounts: readonly string[], runs: number, pid: number) {
-  const operator = await signIn(subject, address, 'operadora', null)
+  const operator = clientOf(address, await signIn(subject, address, 'operadora', null))
   // The smallest account is the one that waits for the others, if a list reads what it does not show.
-  const sender = await signIn(subject, address, 'remetente', accounts.at(-1)!)
+  const sender = clientOf(address, await signIn(subject, address, 'remetente', accounts.at(-1)!))
   const drawn = await draw(subject)
   const databasePids = async (): Promise<number[]> =>
     (await subject.pool.query<{ pid: number }>('select pid from pg_stat_activity where datname = current_database()')).rows.map(
@@ -175,23 +171,4 @@ async function listsOf({ pool }: Subject, operator: Client, account: string, dra
   }
   if (drawn.length === 0) throw new Error('nothing is stored')
   return lists
-}
-
-async function signIn({ pool }: Subject, address: string, name: string, account: string | null): Promise<Client> {
-  const email = `${name}@example.com`
-  const role = account === null ? 'operator' : 'sender'
-  const secret = await transaction(pool, db => invite(db, { email, role, account }, 'bench'))
-  const answer = await request(`${address}/console/api/invitation/accept`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-carteiro-console': '1', origin: address },
-    body: JSON.stringify({ secret, name, email, password: 'quatro cavalos pastam quietos', totp: null }),
-  })
-  const cookie = [answer.headers['set-cookie']].flat()[0]!.split(';')[0]!
-  await answer.body.dump()
-  return async path => {
-    const { statusCode, body } = await request(`${address}/console/api${path}`, { headers: { cookie } })
-    const read = await body.text()
-    if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${read.slice(0, 300)}`)
-    return JSON.parse(read) as { cursor?: string | null }
-  }
 }

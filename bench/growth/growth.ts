@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
+import { signIn } from '../support/console-client.js'
 import { machine, note, percentile, print, table } from '../support/report.js'
-import { answerOf, type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
+import { answerOf, type Server, type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { GrowingStore, type GrowthShape } from './fill.js'
 import type { Turn } from './process.js'
 import { CLAIMED, type GrowthTask, KINDS_OF_WORK, LOOKUPS } from './work.js'
@@ -25,6 +26,8 @@ const TURN_MS = 500
 const UNDISTURBED = 0.1
 /** Statements are planned in it. */
 const WARM_UP_MS = 300
+/** Of an api: one that answers, one for what it does beside that. */
+const POOL = 2
 
 /**
  * What each kind of work takes on stores of growing age: the same work on an empty one, in turns with it, is the measure. Several processes
@@ -34,7 +37,21 @@ export const benchGrowth = (options: GrowthOptions): Promise<void> => withWorksp
 
 async function measure(workspace: Workspace, options: GrowthOptions): Promise<void> {
   const { stored, months, accounts, processes, turns } = options
-  const rows = [['stored', 'months', 'accounts', 'processes', 'accept', 'lookup', 'claim', 'claim of nothing', 'console list']]
+  const rows = [
+    [
+      'stored',
+      'months',
+      'accounts',
+      'processes',
+      'accept',
+      'lookup',
+      'claim',
+      'claim of nothing',
+      'page, its statement',
+      'page',
+      'page of all accounts',
+    ],
+  ]
   const create = async (name: string, shape: GrowthShape): Promise<MeasuredStore> => {
     const subject = await workspace.createSubject(name)
     return { subject, store: await GrowingStore.create(subject, shape) }
@@ -72,6 +89,8 @@ async function measure(workspace: Workspace, options: GrowthOptions): Promise<vo
 interface MeasuredStore {
   subject: Subject
   store: GrowingStore
+  /** Of a session of its console, once one was begun. */
+  cookie?: string
 }
 
 interface Cell {
@@ -101,26 +120,34 @@ async function compare(
     const ratioAt = (share: number): number => percentile(taken, share) / percentile(of, share)
     cells.push({ ms: percentile(taken, UNDISTURBED), ratio: ratioAt(UNDISTURBED), ofMedians: ratioAt(0.5) })
   }
-  ofEmpty.stop()
-  ofGrown.stop()
+  await ofEmpty.stop()
+  await ofGrown.stop()
   return cells
 }
 
 /** The processes that work on one store at the same time. */
 class Crew {
+  readonly #apis: readonly Server[]
   readonly #processes: readonly ChildProcess[]
 
-  private constructor(processes: readonly ChildProcess[]) {
+  private constructor(apis: readonly Server[], processes: readonly ChildProcess[]) {
+    this.#apis = apis
     this.#processes = processes
   }
 
-  static async start(workspace: Workspace, { subject, store }: MeasuredStore, processes: number): Promise<Crew> {
-    const task: GrowthTask = { url: subject.url, accounts: store.accounts, stored: store.stored }
+  static async start(workspace: Workspace, measured: MeasuredStore, processes: number): Promise<Crew> {
+    const { subject, store } = measured
+    const apis = await Promise.all(Array.from({ length: processes }, () => workspace.startServer(subject, [], POOL)))
+    measured.cookie ??= await signIn(subject, apis[0]!.address, 'operadora', null)
+    const { cookie } = measured
     const children = Array.from({ length: processes }, () => workspace.fork('growth/process', [], {}))
     await Promise.all(children.map(answerOf))
-    for (const child of children) child.send(task)
+    for (const [index, child] of children.entries()) {
+      const { address } = apis[index]!
+      child.send({ url: subject.url, address, cookie, accounts: store.accounts, stored: store.stored } satisfies GrowthTask)
+    }
     await Promise.all(children.map(answerOf))
-    return new Crew(children)
+    return new Crew(apis, children)
   }
 
   /** What each piece of work took in all processes. */
@@ -129,7 +156,8 @@ class Crew {
     return (await Promise.all(this.#processes.map(child => answerOf<number[]>(child)))).flat()
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     for (const child of this.#processes) child.disconnect()
+    await Promise.all(this.#apis.map(api => api.stop()))
   }
 }

@@ -12,15 +12,19 @@ import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { withinMonths } from '../../src/store/months.js'
 import { insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { clientOf } from '../support/console-client.js'
 
 export interface GrowthTask {
   url: string
+  /** Of the api that serves this process, and a session of its console. */
+  address: string
+  cookie: string
   accounts: readonly string[]
   stored: number
 }
 
 /** The work of an api and of a worker on a store. */
-export const KINDS_OF_WORK = ['accept', 'lookup', 'claim', 'idle', 'list'] as const
+export const KINDS_OF_WORK = ['accept', 'lookup', 'claim', 'idle', 'list', 'page', 'pageOfAll'] as const
 export type KindOfWork = (typeof KINDS_OF_WORK)[number]
 
 interface Work {
@@ -34,7 +38,7 @@ export const CLAIMED = 10
 /** The size of the sample from which the looked-up notifications are drawn. */
 const SAMPLE = 50_000
 
-export async function openWork(pool: Pool, { accounts, stored }: GrowthTask): Promise<Record<KindOfWork, Work>> {
+export async function openWork(pool: Pool, { address, cookie, accounts, stored }: GrowthTask): Promise<Record<KindOfWork, Work>> {
   const { rows } = await pool.query<{ id: string; account: string; month: string }>(
     `select id, account_id as account, to_char(accepted_at, 'YYYY-MM') as month
      from notification tablesample system (${Math.min(100, (100 * SAMPLE) / stored)}) order by random() limit 2000`,
@@ -70,6 +74,7 @@ export async function openWork(pool: Pool, { accounts, stored }: GrowthTask): Pr
        where state = 'sending' and lease_owner = $1 and ${withinMonths(open, 'notification_id')}`,
       [owner],
     )
+  const ask = clientOf(address, cookie)
   const scopeOf = (account: string) => ({ account, mode: 'live' as const })
   const page = {
     mode: 'live',
@@ -97,6 +102,8 @@ export async function openWork(pool: Pool, { accounts, stored }: GrowthTask): Pr
     claim: { run: () => claimNext('email'), afterwards: putBack },
     idle: { run: () => claimNext('sms') },
     list: { run: () => listNotifications(pool, { ...page, accounts: [draw().account] }) },
+    page: { run: () => ask(`/notifications?account=${draw().account}`) },
+    pageOfAll: { run: () => ask('/notifications') },
   }
 }
 

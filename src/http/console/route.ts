@@ -124,13 +124,23 @@ export interface ConsoleScope {
   mode: Mode
 }
 
-export async function scopeOf(
-  pool: Pool,
-  { operator, query }: { operator: SignedIn; query: { account?: string | undefined; mode?: Mode | undefined } },
-): Promise<ConsoleScope> {
+/** The same for lists that need not know the accounts where the person sees all of them: null. */
+export type SearchScope = Omit<ConsoleScope, 'accounts'> & { accounts: ConsoleScope['accounts'] | null }
+
+interface ScopedRequest {
+  operator: SignedIn
+  query: { account?: string | undefined; mode?: Mode | undefined }
+}
+
+export async function scopeOf(pool: Pool, request: ScopedRequest): Promise<ConsoleScope> {
+  const { accounts, mode } = await searchScopeOf(pool, request)
+  return { accounts: accounts ?? (await visibleAccounts(pool, request.operator)).map(({ id }) => id), mode }
+}
+
+export async function searchScopeOf(pool: Pool, { operator, query }: ScopedRequest): Promise<SearchScope> {
   const { account = '', mode = 'live' } = query
-  if (account === '') return { accounts: (await visibleAccounts(pool, operator)).map(({ id }) => id), mode }
-  const [found] = await listAccountNames(pool, [visibleId(operator, account)])
+  if (account === '' && operator.account === null) return { accounts: null, mode }
+  const [found] = await listAccountNames(pool, [account === '' ? operator.account! : visibleId(operator, account)])
   return { accounts: [found?.id ?? refuse('accountMissing')], mode }
 }
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Channel } from '../../domain/channel.js'
+import { listAccountNames } from '../accounts/accounts.js'
 import { type FoundPage, isOneOf, rangeOf, readNotifications } from '../notification/found-notifications.js'
 import {
   idsOf,
@@ -8,11 +9,14 @@ import {
   newestValues,
   ofAccounts,
   readNewest,
+  readNewestOfAll,
 } from '../notification/newest-notifications.js'
 import { collectPage, conditionOf, PAGE_SIZE, type PageSize, type SearchedStatus } from '../notification/search.js'
 import { plannedOnce, type Queryable, queryValues } from '../postgres.js'
 
-export interface ListQuestion extends NewestQuestion {
+export interface ListQuestion extends Omit<NewestQuestion, 'accounts'> {
+  /** null: all of them. */
+  accounts: readonly string[] | null
   text: SearchedText | null
   channel: Channel | null
   status: SearchedStatus | null
@@ -29,18 +33,22 @@ type NamedText = { id: string } | { customId: string; recipients: readonly strin
  * fewer notifications than it could, if the question is about rare ones: the next page goes on.
  */
 export async function listNotifications(db: Queryable, question: ListQuestion, size: PageSize = PAGE_SIZE): Promise<FoundPage> {
-  const { channel, status, notReached, text, accounts, mode } = question
+  const { channel, status, notReached, text, mode } = question
   const isFiltered = channel !== null || status !== null || notReached || (text !== null && 'subject' in text)
-  if (!isFiltered && text === null) return readNewest(db, question, size.notifications)
+  const isPlain = !isFiltered && text === null
+  const newest = isPlain && question.accounts === null ? await readNewestOfAll(db, question, size.notifications) : null
+  if (newest !== null) return newest
+  const accounts = question.accounts ?? (await listAccountNames(db, null)).map(({ id }) => id)
+  if (isPlain) return readNewest(db, { ...question, accounts }, size.notifications)
   const { ids, next } = await collectPage(size, question.before, {
-    readBatch: (before, limit) => readBatch(db, { ...question, before }, limit),
+    readBatch: (before, limit) => readBatch(db, { ...question, accounts, before }, limit),
     filter: isFiltered ? candidates => findMatching(db, question, candidates) : null,
   })
   return { notifications: await readNotifications(db, accounts, mode, ids), next }
 }
 
 /** Reads the ids of a page. */
-const readBatch = (db: Queryable, question: ListQuestion, limit: number): Promise<string[]> => {
+const readBatch = (db: Queryable, question: ListQuestion & NewestQuestion, limit: number): Promise<string[]> => {
   const { text } = question
   return text === null || 'subject' in text
     ? newestIds(db, question, limit)

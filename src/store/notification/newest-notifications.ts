@@ -17,6 +17,9 @@ export interface NewestQuestion {
   before: string | null
 }
 
+/** accounts: null: all of them. */
+type ManyQuestion = Omit<NewestQuestion, 'accounts'> & { accounts: NewestQuestion['accounts'] | null }
+
 /** Of more accounts than these, the newest notifications of all accounts are looked through first. */
 const MOST_RANGES = 20
 /** How many are looked through, in pages: where most are of other accounts or of the other mode, a range for each account costs less. */
@@ -25,21 +28,41 @@ const LOOKED_THROUGH = 10
 /** The last page lay within one month, so the next one probably does: looked for in four, it takes the database half as long again. */
 let liesInOneMonth = true
 
+/**
+ * Reads a page of all accounts, without a list of them: to read and pass a thousand took longer than the page. null: these notifications are
+ * rare among the newest, so that they must be looked for in each account.
+ */
+export async function readNewestOfAll(
+  db: Queryable,
+  question: Omit<NewestQuestion, 'accounts'>,
+  limit: number,
+): Promise<FoundPage | null> {
+  const newest = newestOf(question)
+  for (const months of [monthOfId(newest), monthsOfPage(newest)]) {
+    if (months === null) continue
+    const query = newestOfManyQuery({ ...question, accounts: null }, limit, months)
+    const found = await readFound(db, plannedOnce(query), months)
+    if (found.length === limit) return pageOf(found, limit)
+  }
+  return null
+}
+
+const pageOf = (notifications: FoundNotification[], limit: number): FoundPage => ({
+  notifications,
+  next: notifications.length === limit ? notifications.at(-1)!.id : null,
+})
+
 /** Reads a page. That of accounts with many notifications takes one statement, about the months in which a page usually lies. */
 export async function readNewest(db: Queryable, question: NewestQuestion, limit: number): Promise<FoundPage> {
-  const pageOf = (notifications: FoundNotification[]): FoundPage => ({
-    notifications,
-    next: notifications.length === limit ? notifications.at(-1)!.id : null,
-  })
   const month = monthOfId(newestOf(question))
   if (month !== null && liesInOneMonth && question.accounts.length <= MOST_RANGES) {
     const newest = await readRecent(db, question, limit, month)
-    if (isWhole(newest, question, limit, month)) return pageOf(newest)
+    if (isWhole(newest, question, limit, month)) return pageOf(newest, limit)
   }
   const months = monthsOfPage(newestOf(question))
   const recent = months === null ? [] : await readRecent(db, question, limit, months)
   liesInOneMonth = month !== null && recent.length === limit && recent.at(-1)!.id >= month.low
-  if (months !== null && isWhole(recent, question, limit, months)) return pageOf(recent)
+  if (months !== null && isWhole(recent, question, limit, months)) return pageOf(recent, limit)
   const ids = await readIds(db, question, limit, null)
   const read = new Map(recent.map(found => [found.id, found]))
   const others = ids.filter(id => !read.has(id))
@@ -78,14 +101,14 @@ const readIds = (db: Queryable, question: NewestQuestion, limit: number, months:
   queryValues<string>(db, plannedOnce({ text: ofAccounts(idsOf(months)), values: newestValues(question, limit) }))
 
 /** No listed id is higher. */
-function newestOf({ toMs, before }: NewestQuestion): string {
+function newestOf({ toMs, before }: Pick<NewestQuestion, 'toMs' | 'before'>): string {
   // The clocks of nodes differ.
   const soon = lowestId(Date.now() + DAY_MS)
   return [toMs === null ? soon : lowestId(toMs), before ?? soon, soon].sort()[0]!
 }
 
 /** The first parameters of a statement with ofAccounts. */
-export function newestValues({ accounts, mode, fromMs, toMs, before }: NewestQuestion, limit: number): unknown[] {
+export function newestValues({ accounts, mode, fromMs, toMs, before }: ManyQuestion, limit: number): unknown[] {
   const high = [toMs === null ? HIGHEST_ID : lowestId(toMs), before ?? HIGHEST_ID].sort()[0]!
   return [accounts, mode, lowestId(fromMs ?? 0), high, limit]
 }
@@ -114,8 +137,8 @@ export function newestQuery(question: NewestQuestion, limit: number, months: IdM
 }
 
 /** Of many accounts: a thousand ranges took 20 ms where a page of all is at the end of the table. Finds fewer than a page where these are rare. */
-function newestOfManyQuery(question: NewestQuestion, limit: number, months: IdMonths): pg.QueryConfig {
+function newestOfManyQuery(question: ManyQuestion, limit: number, months: IdMonths): pg.QueryConfig {
   const newest = `select * from notification where id >= $3 and id < $4 and ${withinMonths(months, 'id')} order by id desc limit ${LOOKED_THROUGH} * $5`
-  const notifications = `select * from (${newest}) n where mode = $2 and account_id = any($1::uuid[]) order by id desc limit $5`
+  const notifications = `select * from (${newest}) n where mode = $2 and ($1::uuid[] is null or account_id = any($1::uuid[])) order by id desc limit $5`
   return { text: withDeliveries(notifications, months), values: newestValues(question, limit) }
 }

@@ -9,7 +9,7 @@ import type { PageSize } from '../../../store/notification/search.js'
 import type { Pool } from '../../../store/postgres.js'
 import { readChannel } from '../../channel-name.js'
 import { readMoment, readStatus } from '../../gw/search.js'
-import type { ConsoleScope } from '../route.js'
+import type { SearchScope } from '../route.js'
 import type { NotificationsQuery } from './notifications-schema.js'
 
 /** No delivery of it reached anybody, and none is on its way. */
@@ -20,7 +20,7 @@ export type Contracts = ReadonlyMap<Channel, ChannelContract>
 /** Reads one page. The text is looked for where an index finds it, and only if nothing is found there in the subjects. */
 export async function searchPage(
   pool: Pool,
-  scope: ConsoleScope,
+  scope: SearchScope,
   query: NotificationsQuery,
   contracts: Contracts,
   size?: PageSize,
@@ -65,7 +65,7 @@ function given(query: NotificationsQuery, name: 'q' | 'channel' | 'status' | 'fr
   return text === '' ? null : text
 }
 
-function readQuestion(scope: ConsoleScope, query: NotificationsQuery): ListQuestion {
+function readQuestion(scope: SearchScope, query: NotificationsQuery): ListQuestion {
   const read = <T>(name: Parameters<typeof given>[1], reader: (text: string) => T): T | null => {
     const text = given(query, name)
     return text === null ? null : reader(text)

@@ -9,7 +9,7 @@ import type { PageSize } from '../../../store/notification/search.js'
 import type { Pool } from '../../../store/postgres.js'
 import type { ReadList } from '../../../store/replica.js'
 import { asDownload } from '../../download.js'
-import { accountNames, everyone, route, scopeOf } from '../route.js'
+import { accountNames, everyone, route, searchScopeOf } from '../route.js'
 import { toneOf } from '../tone.js'
 import { type Contracts, searchPage } from './notification-search.js'
 import {
@@ -32,7 +32,7 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
     '/console/api/notifications',
     route(everyone, { querystring: notificationsQuery, response: { 200: notificationsPage } }),
     async (request): Promise<NotificationsPage> => {
-      const scope = await scopeOf(pool, request)
+      const scope = await searchScopeOf(pool, request)
       const page = await readList(db => searchPage(db, scope, request.query, contracts))
       const names = await accountNames(pool, page.notifications)
       return { rows: page.notifications.map(found => toRow(found, names)), cursor: page.next }
@@ -43,7 +43,7 @@ export function addNotifications(app: FastifyInstance, { pool, readList, contrac
     '/console/api/notifications.csv',
     { ...route(everyone, { querystring: notificationsQuery }), exposeHeadRoute: false },
     async (request, reply) => {
-      const scope = await scopeOf(pool, request)
+      const scope = await searchScopeOf(pool, request)
       const readPage = (query: NotificationsQuery) => readList(db => searchPage(db, scope, query, contracts, EXPORT_PAGE))
       // The first page is read before the answer begins: a bad filter is refused as anywhere else.
       const first = await readPage(request.query)
