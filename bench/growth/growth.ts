@@ -80,7 +80,7 @@ async function measure(workspace: Workspace, options: GrowthOptions): Promise<vo
     await workspace.dropSubject(grown.subject)
   }
   print(
-    `\n${machine()}, huge pages ${memory[0]!.status}; the fastest tenth in ${turns} × ${TURN_MS} ms of each process; milliseconds of one statement (ratio to an empty store, in turns with it; ratio of the medians): a send, ${LOOKUPS} lookups of a month, a claim of ${CLAIMED}, a page\n\n`,
+    `\n${machine()}, huge pages ${memory[0]!.status}; the fastest tenth in ${turns} × ${TURN_MS} ms of each process; milliseconds (ratio to an empty store, in turns with it; ratio of the medians): a send, ${LOOKUPS} lookups of a month and a claim of ${CLAIMED}, each its statements; a page of the console, as its statement and as a browser asks an api for it\n\n`,
   )
   print(table(rows))
   print(`\n${isMet ? 'PASS' : 'above target'}  each at most ${MOST} × of the empty store\n`)

@@ -364,6 +364,31 @@ test('a page of many accounts is looked for among the newest notifications of al
   expect(await list(lowestId(end))).toContain(true)
 })
 
+test('a page of all accounts reads them only where the newest notifications do not fill it, and may be filtered', async () => {
+  const page = { text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null, accounts: null } as const
+  const size = { notifications: 5, batch: 5, batches: 1 }
+  const end = monthAgo(0).getTime() - 4 * DAY_MS
+  const newest: string[] = []
+  for (let n = 0; n < 7; n++) newest.push(await store(accounts[n]!, 'done', new Date(end - n)))
+  const before = lowestId(end + 1)
+  const list = async (question: object) => {
+    let answer: Awaited<ReturnType<typeof listNotifications>>
+    const plans = await readPlans(pool, async () => {
+      answer = await listNotifications(pool, { ...page, mode: 'live', before, ...question }, size)
+    })
+    const { notifications, next } = answer!
+    return { ids: notifications.map(({ id }) => id), next, readsAccounts: plans.some(({ plan }) => / on account\b/.test(plan)) }
+  }
+  const first = newest.slice(0, 5)
+  expect(await list({})).toEqual({ ids: first, next: first[4], readsAccounts: false })
+  expect((await list({ before: first[4] })).ids.slice(0, 2)).toEqual(newest.slice(5))
+  expect(await list({ fromMs: end - 1 })).toEqual({ ids: newest.slice(0, 2), next: null, readsAccounts: true })
+  expect(await list({ mode: 'test' })).toEqual({ ids: [], next: null, readsAccounts: true })
+  expect((await list({ text: { subject: 'aviso' } })).ids).toEqual(first)
+  expect((await list({ channel: 'email' })).ids).toEqual(first)
+  expect(await list({ text: { id: newest[6]! } })).toMatchObject({ ids: [newest[6]], readsAccounts: true })
+})
+
 /** Stores a notification with its first event and its content as it left. */
 async function storeWhole(at: Date): Promise<string> {
   const id = await store(accounts[0]!, 'done', at)
