@@ -124,8 +124,12 @@ export interface ConsoleScope {
   mode: Mode
 }
 
-/** The same for lists that need not know the accounts where the person sees all of them: null. */
-export type SearchScope = Omit<ConsoleScope, 'accounts'> & { accounts: ConsoleScope['accounts'] | null }
+/** The same for lists that need not know the accounts of a person who sees all. */
+export interface SearchScope {
+  /** null: all of them. */
+  accounts: readonly string[] | null
+  mode: Mode
+}
 
 interface ScopedRequest {
   operator: SignedIn

@@ -4,6 +4,7 @@ import { listAccountNames } from '../accounts/accounts.js'
 import { type FoundPage, isOneOf, rangeOf, readNotifications } from '../notification/found-notifications.js'
 import {
   idsOf,
+  type ManyQuestion,
   type NewestQuestion,
   newestIds,
   newestValues,
@@ -14,9 +15,7 @@ import {
 import { collectPage, conditionOf, PAGE_SIZE, type PageSize, type SearchedStatus } from '../notification/search.js'
 import { plannedOnce, type Queryable, queryValues } from '../postgres.js'
 
-export interface ListQuestion extends Omit<NewestQuestion, 'accounts'> {
-  /** null: all of them. */
-  accounts: readonly string[] | null
+export interface ListQuestion extends ManyQuestion {
   text: SearchedText | null
   channel: Channel | null
   status: SearchedStatus | null

@@ -17,8 +17,10 @@ export interface NewestQuestion {
   before: string | null
 }
 
-/** accounts: null: all of them. */
-type ManyQuestion = Omit<NewestQuestion, 'accounts'> & { accounts: NewestQuestion['accounts'] | null }
+export interface ManyQuestion extends Omit<NewestQuestion, 'accounts'> {
+  /** null: all of them. */
+  accounts: readonly string[] | null
+}
 
 /** Of more accounts than these, the newest notifications of all accounts are looked through first. */
 const MOST_RANGES = 20
