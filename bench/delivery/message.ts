@@ -18,7 +18,7 @@ export const REQUEST = {
 
 export const SENDER = 'notificacao@example.org'
 
-/** What a Node process sends before it is measured: while it sends the first thousands, a third of its time goes to compiling itself. */
+/** How many e-mails a Node process sends before it is measured: during the first thousands, a third of a worker's time compiles its code. */
 export const WARM_UP = 3_000
 
 const prepare = createEmailPreparation({
