@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Mode } from '../../domain/access/token.js'
 import type { DatedStatus } from '../../domain/delivery/status.js'
-import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
+import { addUnknownSince, DELIVERY_COLUMNS, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
 import { type IdMonths, monthsOfIds, nameWithin, withinMonths } from '../months.js'
 import { type Queryable, queryRows } from '../postgres.js'
 
@@ -44,7 +44,7 @@ export async function readNotifications(
   const months = monthsOfIds(ids)
   // A look-up for each id, which "limit" makes of it: joined, the tables would be compared row by row over the months of the page.
   const notifications = `select n.* from unnest($1::uuid[]) as page(id) cross join lateral (
-      select * from notification n
+      select ${NOTIFICATION_COLUMNS} from notification n
       where n.id = page.id and n.id between $2 and $3 and ${withinMonths(months, 'n.id')} and n.account_id = any($4::uuid[]) and n.mode = $5 limit 1
     ) n`
   const text = withDeliveries(notifications, months, 'and d.notification_id between $2 and $3')
@@ -55,6 +55,9 @@ export async function readNotifications(
   )
 }
 
+/** What withDeliveries reads of a notification. Why not all columns: DELIVERY_COLUMNS. */
+export const NOTIFICATION_COLUMNS = 'id, account_id, code, custom_id, recipient_name, subject, accepted_at'
+
 /**
  * The rows of `notifications`, each with its deliveries, which are looked up one by one as above. Nothing sorts them: the server sends the
  * first rows while it looks for the next ones. Sorted, they came all at once, and the program waited for the last one before it read any.
@@ -62,7 +65,8 @@ export async function readNotifications(
 export const withDeliveries = (notifications: string, months: IdMonths | null, range = ''): string =>
   `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}
    from (${notifications}) n
-   cross join lateral (select * from delivery d where d.notification_id = n.id and ${withinMonths(months, 'd.notification_id')} ${range} offset 0) d`
+   cross join lateral (select d.recipient, ${DELIVERY_COLUMNS} from delivery d
+     where d.notification_id = n.id and ${withinMonths(months, 'd.notification_id')} ${range} offset 0) d`
 
 /** Runs a statement of withDeliveries. Newest first; the deliveries of a notification are in no order. */
 export async function readFound(db: Queryable, query: pg.QueryConfig, months: IdMonths | null): Promise<FoundNotification[]> {

@@ -4,7 +4,14 @@ import { HIGHEST_ID, lowestId } from '../../domain/id.js'
 import { DAY_MS } from '../../domain/units.js'
 import { type IdMonths, monthOfId, monthsOfPage, withinMonths } from '../months.js'
 import { plannedOnce, type Queryable, queryValues } from '../postgres.js'
-import { type FoundNotification, type FoundPage, readFound, readNotifications, withDeliveries } from './found-notifications.js'
+import {
+  type FoundNotification,
+  type FoundPage,
+  NOTIFICATION_COLUMNS,
+  readFound,
+  readNotifications,
+  withDeliveries,
+} from './found-notifications.js'
 
 /** All notifications of these accounts. */
 export interface NewestQuestion {
@@ -132,15 +139,15 @@ const inRange = (months: IdMonths | null): string => `mode = $2 and id >= $3 and
 export function newestQuery(question: NewestQuestion, limit: number, months: IdMonths): pg.QueryConfig {
   const notifications =
     question.accounts.length === 1
-      ? `select * from notification where account_id = ($1::uuid[])[1] and ${inRange(months)} order by id desc limit $5`
+      ? `select ${NOTIFICATION_COLUMNS} from notification where account_id = ($1::uuid[])[1] and ${inRange(months)} order by id desc limit $5`
       : `select n.* from (${ofAccounts(idsOf(months))}) page
-         cross join lateral (select * from notification n where n.id = page.id and ${withinMonths(months, 'n.id')} limit 1) n`
+         cross join lateral (select ${NOTIFICATION_COLUMNS} from notification n where n.id = page.id and ${withinMonths(months, 'n.id')} limit 1) n`
   return { text: withDeliveries(notifications, months), values: newestValues(question, limit) }
 }
 
 /** Of many accounts: a thousand ranges took 20 ms where a page of all is at the end of the table. Finds fewer than a page where these are rare. */
 function newestOfManyQuery(question: ManyQuestion, limit: number, months: IdMonths): pg.QueryConfig {
-  const newest = `select * from notification where id >= $3 and id < $4 and ${withinMonths(months, 'id')} order by id desc limit ${LOOKED_THROUGH} * $5`
+  const newest = `select ${NOTIFICATION_COLUMNS}, mode from notification where id >= $3 and id < $4 and ${withinMonths(months, 'id')} order by id desc limit ${LOOKED_THROUGH} * $5`
   const notifications = `select * from (${newest}) n where mode = $2 and ($1::uuid[] is null or account_id = any($1::uuid[])) order by id desc limit $5`
   return { text: withDeliveries(notifications, months), values: newestValues(question, limit) }
 }
