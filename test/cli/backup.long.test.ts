@@ -26,6 +26,7 @@ let folder: string
 let bundle: string
 const PASSPHRASE = 'uma senha bem longa'
 const SENDS = 12
+const LARGER_THAN_A_FRAME = 65 * 1_024 * 1_024
 const [here, there] = [filesFolder(), filesFolder()]
 
 beforeAll(async () => {
@@ -176,6 +177,24 @@ test('a backup that was cut, or comes to a machine with another key, restores no
   // Whole: what is lost with a copy, and cannot be seen in it, is said before the terms of the copy end.
   const restored = await runCommand(['restore', file], target.url, { ...env, CARTEIRO_BACKUP_PASSPHRASE: PASSPHRASE })
   expect(restored.stdout).toMatch(/Guardas legais .* antes de iniciar o serviço/)
+})
+
+test('a file in the database that is larger than any part of a backup is restored byte for byte', async () => {
+  const source = await createDatabase()
+  onTestFinished(() => source.drop())
+  await source.pool.query(
+    `insert into blob (sha256, size, bytes) select sha256(b), length(b), b from (select convert_to(repeat('carteiro', $1), 'UTF8')) as large(b)`,
+    [LARGER_THAN_A_FRAME / 8],
+  )
+  const file = join(folder, 'grande.carteiro')
+  expect((await run(['backup', file], source.url)).status).toBe(0)
+  expect(JSON.parse((await run(['restore', file, '--check'], '')).stdout)).toMatchObject({ whole: true })
+  const target = await emptyDatabaseForTest()
+  const env = { DATABASE_OWNER_URL: target.ownerUrl, CARTEIRO_MASTER_KEY: '', CARTEIRO_DATA: join(folder, 'grande') }
+  const restored = await run(['restore', file], target.url, env)
+  expect([restored.status, restored.stderr]).toEqual([0, ''])
+  const { rows } = await target.pool.query('select size, sha256(bytes) = sha256 as same from blob')
+  expect(rows).toEqual([{ size: LARGER_THAN_A_FRAME, same: true }])
 })
 
 test('no table is dropped or rewritten under a backup: the change waits, and a backup that meets one says so', async () => {

@@ -5,7 +5,6 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Keys } from '../../domain/access/keys.js'
 import { FileDamaged, OperatorError } from '../../domain/errors.js'
-import { MIB } from '../../domain/units.js'
 import { readTreeHead } from '../../evidence/tree-head.js'
 import { type Draft, explainWriteFailure, openDraft } from '../../runtime/draft.js'
 import { syncFolder } from '../../runtime/folder.js'
@@ -27,7 +26,7 @@ import { readBlobPiece } from '../../store/files/read.js'
 import { readFingerprint } from '../../store/installation.js'
 import type { Pool } from '../../store/postgres.js'
 import { readVersion } from '../version.js'
-import { type Frame, type Manifest, writeFrame } from './frames.js'
+import { DATA_PART, type Manifest, writeDataFrames, writeFrame } from './frames.js'
 
 export interface BackupParts {
   databaseUrl: string
@@ -114,7 +113,7 @@ async function* framesOf(client: BackupConnection, parts: BackupParts, report: B
       hash.update(bytes)
       done += bytes.length
       onProgress(done, Math.max(total, done))
-      yield writeFrame({ kind: 'data', bytes } satisfies Frame)
+      yield* writeDataFrames(bytes)
     }
     report.tables++
     report.rows += rows()
@@ -130,8 +129,6 @@ async function* framesOf(client: BackupConnection, parts: BackupParts, report: B
   yield writeFrame({ kind: 'whole', value: { tables: report.tables, rows: report.rows, files: report.files } })
 }
 
-const FILE_PART = MIB
-
 /** Every part is verified before it is written; what was written of a file that turns out damaged is marked as no file. */
 async function* fileFrames(
   pool: Pool,
@@ -143,8 +140,8 @@ async function* fileFrames(
   const hash = createHash('sha256')
   let isWhole = true
   try {
-    for (let from = 0; from < size && isWhole; from += FILE_PART) {
-      const bytes = await readBlobPiece(pool, sha256, from, FILE_PART)
+    for (let from = 0; from < size && isWhole; from += DATA_PART) {
+      const bytes = await readBlobPiece(pool, sha256, from, DATA_PART)
       isWhole = bytes !== null
       if (bytes === null) continue
       hash.update(bytes)

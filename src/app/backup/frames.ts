@@ -40,6 +40,8 @@ const KINDS = ['manifest', 'table', 'data', 'end', 'whole', 'file'] as const
 const HEAD = 5
 /** No frame is larger: what says so was not written by us. */
 const MAX_FRAME = 64 * MIB
+/** Of data: a row with an attachment may be larger than any frame. */
+export const DATA_PART = MIB
 
 export function writeFrame(frame: Frame): Buffer {
   const body = frame.kind === 'data' ? frame.bytes : Buffer.from(JSON.stringify(frame.value))
@@ -47,6 +49,11 @@ export function writeFrame(frame: Frame): Buffer {
   head[0] = KINDS.indexOf(frame.kind)
   head.writeUInt32BE(body.length, 1)
   return Buffer.concat([head, body])
+}
+
+export function* writeDataFrames(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += DATA_PART)
+    yield writeFrame({ kind: 'data', bytes: bytes.subarray(at, at + DATA_PART) })
 }
 
 export class FrameFault extends Error {}
