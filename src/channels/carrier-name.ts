@@ -30,6 +30,9 @@ export const modesOf = (simulated: boolean, hasCarriers: boolean): readonly Mode
 
 export const providerOf = (carrier: string): string => carrier.split(':', 1)[0]!
 
+/** Whether a hold names this carrier, by its identity or by its provider. */
+export const namesCarrier = (held: string, identity: string): boolean => held === identity || held === providerOf(identity)
+
 /** The provider that speaks with a carrier. A simulated carrier has the provider of the real one. */
 export const realProviderOf = (carrier: string): string => {
   const provider = providerOf(carrier)

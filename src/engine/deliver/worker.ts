@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { providerOf } from '../../channels/carrier-name.js'
+import { namesCarrier } from '../../channels/carrier-name.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Recorder } from '../../domain/delivery/change.js'
 import { type Queue, queueOf } from '../../domain/queue.js'
@@ -87,8 +87,7 @@ async function noteHolds(pool: Pool, lanes: readonly Lane<unknown>[]): Promise<v
   for (const lane of lanes)
     lane.isHeld = holds.some(
       ({ channel, carrier }) =>
-        (channel ?? lane.channel) === lane.channel &&
-        (carrier === null || [lane.identity, providerOf(lane.identity)].includes(carrier)),
+        (channel ?? lane.channel) === lane.channel && (carrier === null || namesCarrier(carrier, lane.identity)),
     )
 }
 

@@ -39,6 +39,8 @@ export interface ClaimedForward {
   replyId: string
   reply: Omit<ForwardedReply, 'id'>
   attempt: number
+  /** Carriers that a person holds back for this account, each an identity or a provider. */
+  heldCarriers: string[]
   mode: Mode
   accountName: string
   settings: AccountSettings
@@ -47,12 +49,17 @@ export interface ClaimedForward {
   subject: string | null
 }
 
-/** Committed as under way before anything is sent: a reply is forwarded at most once. None of a database that may be an older copy. */
+/**
+ * Committed as under way before anything is sent: a reply is forwarded at most once. None of a database that may be an older copy, and none
+ * that a person holds back, with all e-mails or with those of its account.
+ */
 async function claimForwards(db: Queryable, limit: number): Promise<ClaimedForward[]> {
   const rows = await queryRows<Omit<ClaimedForward, 'settings'> & { settings: StoredSettings }>(db, {
     name: 'claim-forwards',
     text: `with due as (
-         select notification_id, reply_id from email_forward where state = 'queued' and due_at <= now() and not exists (${UNSURE})
+         select notification_id, reply_id from email_forward f where state = 'queued' and due_at <= now() and not exists (${UNSURE})
+           and not exists (select from hold h where ${CONCERNS_EMAIL} and h.carrier is null
+             and (h.account_id is null or h.account_id = (select account_id from notification n where n.id = f.notification_id)))
        order by due_at limit $1 for update skip locked
      ), claimed as (
        update email_forward f set state = 'sending', attempt = f.attempt + 1, due_at = now()
@@ -60,6 +67,8 @@ async function claimForwards(db: Queryable, limit: number): Promise<ClaimedForwa
        returning f.*
      )
      select c.notification_id as notification, c.reply_id as "replyId", c.reply, c.attempt, n.mode, a.name as "accountName", a.settings,
+       array(select h.carrier from hold h where ${CONCERNS_EMAIL} and h.carrier is not null
+         and (h.account_id is null or h.account_id = n.account_id)) as "heldCarriers",
        d.recipient, n.recipient_name as "recipientName", n.subject
      from claimed c join notification n on n.id = c.notification_id join account a on a.id = n.account_id
      join delivery d on d.notification_id = c.notification_id and d.channel = 'email'`,
@@ -68,6 +77,9 @@ async function claimForwards(db: Queryable, limit: number): Promise<ClaimedForwa
   return rows.map(row => ({ ...row, settings: completeSettings(row.settings) }))
 }
 
+/** Of a hold h. */
+const CONCERNS_EMAIL = "(h.channel is null or h.channel = 'email')"
+
 type Named = Pick<ClaimedForward, 'notification' | 'replyId'>
 
 /** The carrier is known not to have it. */
@@ -75,6 +87,15 @@ const repeatForward = (db: Queryable, { notification, replyId }: Named, delayMs:
   execute(
     db,
     `update email_forward set state = 'queued', due_at = now() + $3 * interval '1 millisecond'
+     where notification_id = $1 and reply_id = $2 and state = 'sending'`,
+    [notification, replyId, delayMs],
+  )
+
+/** As above, and the try does not count. */
+const putBackForward = (db: Queryable, { notification, replyId }: Named, delayMs: number): Promise<void> =>
+  execute(
+    db,
+    `update email_forward set state = 'queued', attempt = attempt - 1, due_at = now() + $3 * interval '1 millisecond'
      where notification_id = $1 and reply_id = $2 and state = 'sending'`,
     [notification, replyId, delayMs],
   )
@@ -108,6 +129,7 @@ export const deleteOldForwards = (db: Queryable): Promise<void> =>
 export const forwardJobs = (db: Queryable) => ({
   claim: (limit: number) => claimForwards(db, limit),
   repeat: (job: Named, delayMs: number) => repeatForward(db, job, delayMs),
+  putBack: (job: Named, delayMs: number) => putBackForward(db, job, delayMs),
   end: (job: Named, state: 'done' | 'failed' | 'unknown') => endForward(db, job, state),
   endLost: (olderThanMs: number) => endLostForwards(db, olderThanMs),
 })

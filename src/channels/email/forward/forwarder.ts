@@ -7,10 +7,12 @@ import { hideLinksIn } from '../../../domain/recipient/link.js'
 import { html } from '../../../domain/text/html.js'
 import { readEmailAddress } from '../../../domain/text/mail-address.js'
 import { MINUTE_MS } from '../../../domain/units.js'
-import { type Carrier, SendError } from '../../provider.js'
+import { namesCarrier } from '../../carrier-name.js'
+import { SendError } from '../../provider.js'
 import { emailSettings } from '../channel.js'
 import type { EmailMessage } from '../email-message.js'
 import { isSafeAddress } from '../message/compose.js'
+import type { ForwardCarrier } from './carriers.js'
 import type { ClaimedForward, ForwardJobs } from './forward-store.js'
 
 export interface ForwarderParts {
@@ -18,7 +20,7 @@ export interface ForwarderParts {
   clock: Clock
   record(change: Change): Promise<unknown>
   /** The carriers of a mode, the preferred one first. */
-  carriers(mode: Mode): Promise<readonly Carrier<EmailMessage>[]>
+  carriers(mode: Mode): Promise<readonly ForwardCarrier[]>
   defaultFrom: string
   bounceDomain: string
   /** The envelope sender of a forwarded reply. */
@@ -27,6 +29,7 @@ export interface ForwarderParts {
 }
 
 const RETRY_MS = [5_000, MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, ...Array<number>(22).fill(60 * MINUTE_MS)]
+const HELD_MS = MINUTE_MS
 const BATCH = 10
 /** Longer than any send may take. */
 const LOST_MS = 150 * MINUTE_MS
@@ -39,7 +42,10 @@ export function createForwarder(parts: ForwarderParts) {
     const message = messageOf(claim, parts)
     if (message === null) return end(claim, 'failed', { reason: NOWHERE })
     // A carrier that cannot be opened got nothing.
-    const carriers = await parts.carriers(claim.mode).catch(() => [])
+    const opened = await parts.carriers(claim.mode).catch(() => [])
+    const carriers = opened.filter(({ identity }) => !claim.heldCarriers.some(held => namesCarrier(held, identity)))
+    // Held back by a person, for as long as it takes.
+    if (carriers.length === 0 && opened.length > 0) return jobs.putBack(claim, HELD_MS)
     try {
       const answer = await sendBy(carriers, message, signal)
       await end(claim, 'done', { to: message.to, answer })
@@ -87,13 +93,9 @@ const NOWHERE = 'A conta não tem um endereço em email.replies.forward, ou ele 
 const UNANSWERED = 'Não se sabe se o servidor recebeu a mensagem: ela não é repetida.'
 
 /** The next carrier takes it only where the one before is known not to have it. */
-export async function sendBy(
-  carriers: readonly Carrier<EmailMessage>[],
-  message: EmailMessage,
-  signal: AbortSignal,
-): Promise<string> {
+export async function sendBy(carriers: readonly ForwardCarrier[], message: EmailMessage, signal: AbortSignal): Promise<string> {
   let failure = new SendError('temporary', 'Nenhuma operadora de e-mail está ligada.')
-  for (const carrier of carriers) {
+  for (const { carrier } of carriers) {
     try {
       return (await carrier.send(message, signal)).answer
     } catch (error) {

@@ -12,6 +12,7 @@ import { createRecorder } from '../../../../src/engine/record/recorder.js'
 import { finishRestoration } from '../../../../src/engine/unknown/restored.js'
 import { Wake } from '../../../../src/runtime/wake.js'
 import { findRecipient } from '../../../../src/store/delivery/deliveries.js'
+import { type HoldScope, liftHold, placeHold } from '../../../../src/store/delivery/holds.js'
 import { confirmHomeServer, openRestoration } from '../../../../src/store/home-server.js'
 import { transaction } from '../../../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../../../support/database/database.js'
@@ -43,6 +44,8 @@ const reply = (text: string, more: object = {}): Report => ({
   ...more,
 })
 
+const CARRIER = 'smtp:relay.example.com/1f0c2a9b'
+
 type Outcome = SendError | 'taken'
 
 /** A world with one account: what comes back for its e-mails, and a carrier that answers as it is told. */
@@ -70,7 +73,7 @@ async function world(
     jobs: forwardJobs(pool),
     clock: Date.now,
     record,
-    carriers: async of => [carrierOf(of)],
+    carriers: async of => [{ identity: CARRIER, carrier: carrierOf(of) }],
     defaultFrom: 'avisos@orgao.example',
     bounceDomain: verp.domain,
     envelopeFrom: notification => verpAddress(notification, verp, 'forward'),
@@ -87,6 +90,7 @@ async function world(
   const id = ((await send(gateway.url, token, validSend)).body as { idEmail: string }).idEmail
   return {
     id,
+    account: account.id,
     sent,
     forward: () => run(new AbortController().signal),
     take: (report: Report, purpose: ReturnAddress['purpose'] = 'return') => take({ notification: id, purpose }, report),
@@ -214,6 +218,45 @@ describe('a reply is not forwarded', () => {
     expect([sent, await state()]).toEqual([[], [{ state: 'unknown', reply: null }]])
     await take(reply('Depois.'))
     await forward()
+    expect(sent).toHaveLength(1)
+  })
+
+  test.each<[string, (account: string) => HoldScope]>([
+    ['everything', () => ({ channel: null, carrier: null, account: null })],
+    ['e-mail', () => ({ channel: 'email', carrier: null, account: null })],
+    ['the account', account => ({ channel: null, carrier: null, account })],
+    ['the provider of its carrier', () => ({ channel: null, carrier: 'smtp', account: null })],
+    ['its carrier, for the account', account => ({ channel: 'email', carrier: CARRIER, account })],
+  ])('while a person holds back %s, and is afterwards', async (_, scopeOf) => {
+    const { pool } = database
+    const { id, account, take, forward, sent } = await world()
+    await take(reply('Espere.'))
+    const scope = scopeOf(account)
+    await placeHold(pool, { ...scope, reason: 'x', by: 'x' })
+    for (let tries = 0; tries < 30; tries++) {
+      await forward()
+      await pool.query('update email_forward set due_at = now() where notification_id = $1', [id])
+    }
+    expect(sent).toEqual([])
+    await liftHold(pool, scope)
+    await forward()
+    expect(sent).toHaveLength(1)
+  })
+
+  test('a hold on another channel, carrier or account holds nothing else', async () => {
+    const { pool } = database
+    const { take, forward, sent } = await world()
+    const other = await createAccount(pool, {})
+    const scopes: HoldScope[] = [
+      { channel: 'sms', carrier: null, account: null },
+      { channel: null, carrier: 'smpp', account: null },
+      { channel: 'email', carrier: null, account: other.id },
+      { channel: null, carrier: 'smtp', account: other.id },
+    ]
+    for (const scope of scopes) await placeHold(pool, { ...scope, reason: 'x', by: 'x' })
+    await take(reply('Siga.'))
+    await forward()
+    for (const scope of scopes) await liftHold(pool, scope)
     expect(sent).toHaveLength(1)
   })
 
