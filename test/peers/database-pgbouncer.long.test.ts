@@ -7,6 +7,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { createSimulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { prepareDatabase } from '../../src/app/database/database.js'
+import { openConsoleReads } from '../../src/app/database/replica.js'
 import { startWorker } from '../../src/app/worker/worker.js'
 import { freePort } from '../../src/runtime/free-port.js'
 import { serverUser } from '../../src/store/embedded/binaries.js'
@@ -80,6 +81,17 @@ test.each([
   const refused = prepareDatabase(throughPool(database, via), () => testKeys)
   await expect(refused).rejects.toMatchObject({ name: 'OperatorError' })
   await expect(refused).rejects.toThrow(/PgBouncer.*modo de transação.*pool_mode=session.*DATABASE_URL/)
+})
+
+test('PgBouncer in the mode transaction before a replica is refused at the start of an api; a replica that is away is not', async () => {
+  const via = await startPgBouncer('transaction')
+  const database = await databaseForTest()
+  const log = pino({ level: 'silent' })
+  const open = (url: string) => openConsoleReads({ ...readConfig({}), replicaUrl: url }, database.pool, log)
+  await expect(open(via(database.url))).rejects.toThrow(/PgBouncer.*modo de transação.*DATABASE_REPLICA_URL/)
+  const reads = await open(`postgresql://carteiro@127.0.0.1:${await freePort()}/carteiro`)
+  expect(await reads.readList(db => queryValue(db, 'select 1'))).toBe(1)
+  await reads.close()
 })
 
 test('PgBouncer in the mode session: migrations, sends, signals and deliveries work', async () => {

@@ -80,7 +80,7 @@ export type Api = Awaited<ReturnType<typeof buildApi>>
 /** Composes everything that the api runs. */
 export async function buildApi({ config, keys, pool, log, ...options }: ApiParts) {
   const { acceptLimits = ACCEPT_LIMITS, store = acceptStore(pool), recipientLimits = {} } = options
-  const reads = openConsoleReads(config, pool, log)
+  const reads = await openConsoleReads(config, pool, log)
   const directory = await openDirectory(pool)
   const { clock } = directory
   const signal = createDueSignal(pool)

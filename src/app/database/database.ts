@@ -67,10 +67,10 @@ export async function migrateOnly(database: Pick<Database, 'url' | 'ownerUrl'>, 
   }
 }
 
-async function refuseSharedSessions(url: string): Promise<void> {
+export async function refuseSharedSessions(url: string, setting = 'DATABASE_URL (e DATABASE_OWNER_URL)'): Promise<void> {
   if (!(await sharesSessions(new Servers(url)))) return
   throw new OperatorError(
-    'A URL do banco leva a um PgBouncer (ou outro pool de conexões) em modo de transação, que troca a conexão a cada transação. O Carteiro precisa de sessões: LISTEN, comandos preparados, papel e prazos da sessão. Use pool_mode=session para este banco no PgBouncer, ou aponte DATABASE_URL (e DATABASE_OWNER_URL) direto ao PostgreSQL: o Carteiro já mantém o seu próprio pool (DATABASE_POOL).',
+    `A URL do banco leva a um PgBouncer (ou outro pool de conexões) em modo de transação, que troca a conexão a cada transação. O Carteiro precisa de sessões: LISTEN, comandos preparados, papel e prazos da sessão. Use pool_mode=session para este banco no PgBouncer, ou aponte ${setting} direto ao PostgreSQL: o Carteiro já mantém o seu próprio pool (DATABASE_POOL).`,
   )
 }
 
