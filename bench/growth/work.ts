@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { completeSettings } from '../../src/domain/account.js'
 import { SALT_BYTES } from '../../src/domain/evidence/evidence.js'
-import { newId } from '../../src/domain/id.js'
+import { lowestId, newId } from '../../src/domain/id.js'
 import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest } from '../../src/domain/notification.js'
 import { takeRandom } from '../../src/domain/random.js'
 import { HOUR_MS } from '../../src/domain/units.js'
@@ -9,7 +9,7 @@ import { listNotifications } from '../../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries, lastServed } from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
-import { withinMonths } from '../../src/store/months.js'
+import { type IdMonths, monthsBetween, timeOfId, withinMonths } from '../../src/store/months.js'
 import { insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { clientOf } from '../support/console-client.js'
@@ -35,23 +35,22 @@ interface Work {
 
 export const LOOKUPS = 20
 export const CLAIMED = 10
-/** The size of the sample from which the looked-up notifications are drawn. */
+/** The size of the sample from which the accounts of pages are drawn. */
 const SAMPLE = 50_000
+/** Notifications of a month that are looked up: so many that they do not stay in the processor's caches. */
+const KNOWN = 5_000
 
 export async function openWork(pool: Pool, { address, cookie, accounts, stored }: GrowthTask): Promise<Record<KindOfWork, Work>> {
-  const { rows } = await pool.query<{ id: string; account: string; month: string }>(
-    `select id, account_id as account, to_char(accepted_at, 'YYYY-MM') as month
+  const { rows } = await pool.query<{ account: string; at: Date }>(
+    `select account_id as account, accepted_at as at
      from notification tablesample system (${Math.min(100, (100 * SAMPLE) / stored)}) order by random() limit 2000`,
   )
-  const months = [
-    rows
-      .map(({ month }) => month)
-      .sort()
-      .at(-1)!,
-    rows.map(({ month }) => month).sort()[0]!,
-  ]
-  let turn = 0
   const draw = () => rows[Math.floor(Math.random() * rows.length)]!
+  // Of one month, the newest or the oldest: a statement is planned once for each month that is asked for.
+  const accepted = rows.map(({ at }) => at).sort((a, b) => a.getTime() - b.getTime())
+  const months = [accepted.at(-1)!, accepted[0]!].map(at => monthsBetween(at, at))
+  const known = await Promise.all(months.map(month => drawFrom(pool, month)))
+  let turn = 0
   const open = await readOpenMonths(pool)
   const owner = randomUUID()
   // Accounts take turns, as in a worker: it begins after the account that it served last.
@@ -87,12 +86,11 @@ export async function openWork(pool: Pool, { address, cookie, accounts, stored }
     before: null,
   } as const
   return {
-    accept: { run: () => insertAcceptances(pool, [send(accounts[0]!)]) },
+    accept: { run: () => insertAcceptances(pool, [send(accounts[Math.floor(Math.random() * accounts.length)]!)]) },
     lookup: {
       run() {
-        // Of one month, the newest or the oldest: a statement is planned once for each month that is asked for.
-        const month = months[turn++ % 2]!
-        const asked = rows.filter(row => row.month === month).slice(0, LOOKUPS)
+        const of = known[turn++ % known.length]!
+        const asked = Array.from({ length: LOOKUPS }, () => of[Math.floor(Math.random() * of.length)]!)
         return findStatuses(
           pool,
           asked.map(({ id, account }) => ({ scope: scopeOf(account), notification: id, channel: 'email' })),
@@ -105,6 +103,20 @@ export async function openWork(pool: Pool, { address, cookie, accounts, stored }
     page: { run: () => ask(`/notifications?account=${draw().account}`) },
     pageOfAll: { run: () => ask('/notifications') },
   }
+}
+
+/** Notifications at random moments of a month: those of a sample of pages would be neighbours. */
+async function drawFrom(pool: Pool, month: IdMonths): Promise<{ id: string; account: string }[]> {
+  const [from, to] = [month.low, month.high].map(id => timeOfId(id).getTime())
+  const until = Math.min(to!, Date.now())
+  const moments = Array.from({ length: KNOWN }, () => lowestId(Math.floor(from! + Math.random() * (until - from!))))
+  const { rows } = await pool.query<{ id: string; account: string }>(
+    `select n.id, n.account_id as account from unnest($1::uuid[]) as drawn(id) cross join lateral (
+       select id, account_id from notification where id >= drawn.id and ${withinMonths(month, 'id')} order by id limit 1
+     ) n`,
+    [moments],
+  )
+  return rows
 }
 
 /** The times that such work took, in milliseconds, one after the other for `forMs`. */

@@ -47,7 +47,7 @@ function monthsOf(ids: readonly string[], back: number): IdMonths | null {
   return null
 }
 
-const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+export const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
 /** The spans made so far: every group of facts needs some. Their number is bounded by that of the months and of the spans. */
 const known = new Map<string, IdMonths>()
