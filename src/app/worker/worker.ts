@@ -192,6 +192,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     lanes,
     timing,
     onError,
+    onFailed,
   })
   const listener = listenDue(servers, { queues: wakes, webhooks: deliverer })
   const evidence = await openEvidenceLog({

@@ -14,6 +14,7 @@ import { type EngineTiming, engineTiming } from '../timing.js'
 import { resolveUnknown } from '../unknown/resolver.js'
 import { reapLeases } from '../upkeep/reaper.js'
 import type { Lane } from './lane.js'
+import type { LaneOptions } from './lane-options.js'
 
 export interface LaneWorkerParts {
   pool: Pool
@@ -29,6 +30,8 @@ export interface LaneWorkerParts {
   lanes: Lane<unknown>[][]
   timing?: Partial<EngineTiming>
   onError(error: unknown, what: string): void
+  /** Called with every attempt that a dead worker left behind. */
+  onFailed?: LaneOptions<unknown>['onFailed']
 }
 
 /** Starts the loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
@@ -41,6 +44,7 @@ export function startLanes({
   openMonths = () => null,
   lanes,
   onError,
+  onFailed,
   ...options
 }: LaneWorkerParts): {
   stop(): Promise<void>
@@ -59,7 +63,7 @@ export function startLanes({
   const { record } = recorder
   // It looks again soon, so it waits for nothing: one delivery that a frozen node holds must not delay all others.
   const reaped = createRecorder(leases, clock, wakes, undefined, { ...timing, unavailableMs: 0 })
-  const reaper = { pool: leases, clock, record: reaped.record, openMonths }
+  const reaper = { pool: leases, clock, record: reaped.record, openMonths, ...(onFailed && { onFailed }) }
   const loops = [
     ...lanes.map(group => runGroup(group, { wakes, onError }, timing, stop.signal)),
     ...lanes.filter(group => group.length > 1).map(group => every(pollMs, 'claim of failovers', () => failOver(group))),

@@ -5,6 +5,7 @@ import { type ExpiredLease, findExpiredLeases } from '../../store/delivery/claim
 import type { IdMonths } from '../../store/months.js'
 import { isLocked, type Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'
+import type { LaneOptions } from '../deliver/lane-options.js'
 import { INTERRUPTED } from '../unknown/resolve.js'
 
 export interface ReaperParts {
@@ -13,6 +14,7 @@ export interface ReaperParts {
   /** Does not wait for what another transaction holds. */
   record: Recorder['record']
   openMonths: () => IdMonths | null
+  onFailed?: LaneOptions<unknown>['onFailed']
 }
 
 const BATCH = 500
@@ -24,7 +26,7 @@ export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknow
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const expired = await findExpiredLeases(parts.pool, BATCH, parts.openMonths())
     const now = new Date(parts.clock())
-    const recorded = await Promise.allSettled(expired.map(lease => parts.record(afterDeath(lease, lanes, orphanMs, now))))
+    const recorded = await Promise.allSettled(expired.map(lease => takeUp(parts, lease, afterDeath(lease, lanes, orphanMs, now))))
     const failed = recorded.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
     const fault = failed.find(reason => !isLocked(reason))
     if (fault !== undefined) throw fault
@@ -33,11 +35,21 @@ export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknow
   }
 }
 
+/** The worker that made the attempt cannot say any more that it failed. */
+async function takeUp({ record, onFailed }: ReaperParts, lease: ExpiredLease, death: Death): Promise<void> {
+  if ((await record(death)) !== 'recorded') return
+  const { notification, channel, mode, carrier, attempt } = lease
+  const outcome = death.fact.type
+  onFailed?.({ notification, channel, mode, carrier, attempt, outcome, delayMs: death.delayMs, code: null, reason: INTERRUPTED })
+}
+
+type Death = AttemptOutcome & { fact: { type: 'uncertain' | 'retried' }; delayMs: number }
+
 /**
  * A safe attempt is repeated at once the first time, then as planned: a message that kills its worker must neither do so without end
  * nor several times in a row.
  */
-function afterDeath(lease: ExpiredLease, lanes: readonly Lane<unknown>[], orphanMs: number, at: Date): AttemptOutcome {
+function afterDeath(lease: ExpiredLease, lanes: readonly Lane<unknown>[], orphanMs: number, at: Date): Death {
   const { notification, channel, carrier, ordinal, attempt, owner, mode, unknownCount } = lease
   const lane = lanes.find(known => known.mode === mode && known.channel === channel && known.identity === carrier)
   const isSafe = (lane?.whenUnknown ?? unknownClassOf(carrier)) === 'safe'

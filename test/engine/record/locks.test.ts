@@ -3,6 +3,7 @@ import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { Channel } from '../../../src/domain/channel.js'
 import type { Change } from '../../../src/domain/delivery/change.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
+import type { FailureNote } from '../../../src/engine/deliver/failed-attempt.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { createRecorder, retryWhileUnavailable } from '../../../src/engine/record/recorder.js'
 import { engineTiming } from '../../../src/engine/timing.js'
@@ -206,13 +207,30 @@ test.each(['notification', 'every delivery'] as const)(
     await database.pool.query("update delivery set lease_until = now() - interval '1 second' where state = 'sending'")
     const holder = await holdRows(database.url, HELD[what], [held])
     const { record } = createRecorder(database.pool, Date.now, { notify() {} }, undefined, { ...engineTiming, unavailableMs: 0 })
-    const reap = () => reapLeases({ pool: database.pool, clock: Date.now, record, openMonths: () => null }, [], 60_000)
+    const told: FailureNote[] = []
+    const parts = {
+      pool: database.pool,
+      clock: Date.now,
+      record,
+      openMonths: () => null,
+      onFailed: (note: FailureNote) => told.push(note),
+    }
+    const reap = () => reapLeases(parts, [], 60_000)
     await reap()
     const states = async () => Promise.all([held!, ...others].map(async id => (await stored(id)).state))
     expect(await states()).toEqual(['sending', 'uncertain', 'uncertain'])
     await holder.release()
     await reap()
     expect(await states()).toEqual(['uncertain', 'uncertain', 'uncertain'])
+    // One line for each attempt, when it was recorded.
+    const [last, ...before] = told.map(({ notification }) => notification).reverse()
+    expect([before.sort(), last]).toEqual([others.toSorted(), held])
+    expect(told[0]).toMatchObject({
+      channel: 'sms',
+      attempt: 1,
+      outcome: 'uncertain',
+      reason: expect.stringContaining('interrompido'),
+    })
   },
 )
 
