@@ -5,6 +5,8 @@ type Query = (text: string, values?: unknown[]) => Promise<pg.QueryResult>
 
 const CREATE_INDEX = /^create (unique )?index concurrently if not exists (\w+) on (\w+) (.+)$/s
 
+const DROP_INDEX = /^drop index concurrently if exists \w+$/
+
 /**
  * Runs the statements of a ….concurrent.sql file one by one: PostgreSQL builds no index concurrently inside a transaction, and several
  * statements at once are one. PostgreSQL cannot build the index of a partitioned table concurrently either, so such an index is built
@@ -14,8 +16,11 @@ export async function runConcurrently(query: Query, sql: string): Promise<void> 
   const statements = sql.replace(/--.*$/gm, '').split(';')
   for (const statement of statements.map(text => text.trim()).filter(text => text !== '')) {
     const [, unique = '', index, table, definition] = CREATE_INDEX.exec(statement) ?? []
-    if (index === undefined) await unhurried(query, statement)
-    else if (await isPartitioned(query, table!))
+    if (index === undefined) {
+      // Anything else would wait for its lock without a limit, and everybody behind it.
+      if (!DROP_INDEX.test(statement)) throw new Error(`only indexes are created and dropped concurrently: ${statement}`)
+      await unhurried(query, statement)
+    } else if (await isPartitioned(query, table!))
       await indexMonths(query, { unique, index, table: table!, definition: definition! })
     else await buildIndex(query, { unique, index, table: table!, definition: definition! })
   }

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { prepareDatabase } from '../../src/app/database/database.js'
 import { deriveKeys } from '../../src/domain/access/keys.js'
 import { OperatorError } from '../../src/domain/errors.js'
+import { runConcurrently } from '../../src/store/concurrent-statements.js'
 import { findBeyond, findPending, migrate } from '../../src/store/migrate.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database/database.js'
@@ -299,6 +300,53 @@ describe('migration files', () => {
       for (const [, index] of statements(name).matchAll(/concurrently if not exists (\w+)/g))
         expect(index!.length).toBeLessThan(56)
     }
+  })
+
+  /** What reads or writes a whole table under a lock that stops the service, of a table that the file does not create itself. */
+  const stopping = (sql: string): string[] => {
+    const own = new Set([...sql.matchAll(/\bcreate (?:unlogged )?table (?:if not exists )?(\w+)/g)].map(([, table]) => table))
+    const blocks = (statement: string): boolean => {
+      const [, indexed] = /^create (?:unique )?index (?!concurrently)(?:.*? )?on (?:only )?(\w+)/s.exec(statement) ?? []
+      if (indexed !== undefined) return !own.has(indexed)
+      const [, altered, change = ''] = /^alter table (?:if exists |only )*(\w+)\s+(.*)$/s.exec(statement) ?? []
+      if (altered === undefined || own.has(altered)) return false
+      if (/\balter (column )?\w+ (set data )?type\b|\bset not null\b|\bset (un)?logged\b/.test(change)) return true
+      if (/\badd (constraint|check|unique|primary key|foreign key|exclude)\b/.test(change)) return !/\bnot valid$/.test(change)
+      return /\badd (column )?.*\b(default (?!'[^']*'|\d|true\b|false\b|now\(\)|null\b)|generated always as|references|unique|primary key)/s.test(
+        change,
+      )
+    }
+    return sql
+      .split(';')
+      .map(statement => statement.trim())
+      .filter(blocks)
+  }
+
+  test.each([
+    ['create index delivery_x on delivery (x)', true],
+    ['create unique index x on delivery (x)', true],
+    ['alter table delivery alter column x set not null', true],
+    ['alter table delivery alter x type bigint', true],
+    ['alter table delivery add constraint c check (x > 0)', true],
+    ['alter table delivery add column x uuid default gen_random_uuid()', true],
+    ['alter table delivery add column x uuid references account', true],
+    ['alter table delivery add constraint c check (x > 0) not valid', false],
+    ['alter table delivery add column x text', false],
+    ["alter table delivery add column x text not null default 'a'", false],
+    ['create table y (id uuid primary key);\ncreate index y_id on y (id)', false],
+    ['create index concurrently if not exists x on delivery (x)', false],
+  ])('“%s” would stop a service with many rows: %s', (sql, stops) => {
+    expect(stopping(sql).length > 0).toBe(stops)
+  })
+
+  test('stop no service: a whole table is never read or written under a lock', () => {
+    for (const name of files) expect(stopping(statements(name)), name).toEqual([])
+  })
+
+  test('have nothing but indexes where they run without a transaction', async () => {
+    await expect(runConcurrently(async () => ({ rows: [] }) as never, 'alter table delivery add column x text;')).rejects.toThrow(
+      'only indexes are created and dropped concurrently',
+    )
   })
 
   test('are written in lower case', () => {
