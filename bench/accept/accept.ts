@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { newId } from '../../src/domain/id.js'
 import { CONNECTIONS, fullLoad, type PacedLoad, pacedLoad, type Target } from '../support/load.js'
-import { machine, median, note, print, table, verdict } from '../support/report.js'
+import { machine, median, note, print, ratioOf, table, verdict } from '../support/report.js'
 import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fill } from './fill.js'
 import { startKannel } from './kannel.js'
@@ -74,8 +74,7 @@ async function compare(workspace: Workspace, { seconds, rounds, stored }: Accept
   print(tableOf(shown, half))
   if (typeof kannel === 'string') print(`kannel: skipped (${kannel})\n`)
   print('\n')
-  // Round by round, since neighbours in time had the same machine.
-  const ratio = (a: Contestant, b: Contestant): number => median(a.rates.map((rate, round) => rate / b.rates[round]!))
+  const ratio = (a: Contestant, b: Contestant): number => ratioOf(a.rates, b.rates)
   verdict('ours / limit', ratio(ours, limit), 'at least', 0.6)
   verdict('ours / one transaction each', ratio(ours, best), 'at least', 2)
   if (full !== null) verdict(`${stored} stored / empty`, ratio(full, ours), 'at least', 0.8)

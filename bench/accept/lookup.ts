@@ -1,5 +1,5 @@
 import { CONNECTIONS, fullLoad } from '../support/load.js'
-import { machine, median, note, print, verdict } from '../support/report.js'
+import { machine, median, note, print, ratioOf, verdict } from '../support/report.js'
 import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 import { fill } from './fill.js'
 
@@ -44,7 +44,7 @@ async function compare(workspace: Workspace, { seconds, rounds, stored }: Lookup
   for (const { name, rates } of contestants) print(`${name.padEnd(24)}${median(rates).toFixed(0).padStart(8)} lookups/s\n`)
   print('\n')
   const [limit, ...ours] = contestants
-  for (const one of ours) verdict(`${one.name} / limit`, median(one.rates) / median(limit!.rates), 'at least', 0.6)
+  for (const one of ours) verdict(`${one.name} / limit`, ratioOf(one.rates, limit!.rates), 'at least', 0.8)
 }
 
 async function filled(workspace: Workspace, name: string, count: number): Promise<Subject> {

@@ -1,6 +1,6 @@
 import { composeEmail } from '../../src/channels/email/message/compose.js'
 import { cpuSeconds } from '../support/cpu.js'
-import { machine, median, note, print, table, verdict } from '../support/report.js'
+import { machine, median, note, print, ratioOf, table, verdict } from '../support/report.js'
 import { answerOf, stop, type Workspace, withWorkspace } from '../support/workspace.js'
 import { DeliveringGateway } from './gateway.js'
 import { measureLatency } from './latency.js'
@@ -215,7 +215,7 @@ function tableOf(rows: readonly Row[]): string {
 
 function judge({ name, gateway, client, postfix }: Family, signatures: number): void {
   // Round by round, since neighbours in time had the same machine.
-  const ratio = (a: Row, b: Row): number => median(a.rates.map((rate, round) => rate / b.rates[round]!))
+  const ratio = (a: Row, b: Row): number => ratioOf(a.rates, b.rates)
   const [drained, pipelined] = gateway.rows as [Row, Row]
   const [limit] = client.rows as [Row]
   if (postfix !== null) {

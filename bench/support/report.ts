@@ -13,6 +13,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** Round by round, since neighbours in time had the same machine. */
+export const ratioOf = (rates: readonly number[], others: readonly number[]): number =>
+  median(rates.map((rate, round) => rate / others[round]!))
+
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]!
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { newId } from '../../src/domain/id.js'
 import { type ActParts, act, createEndpoint } from '../../src/webhooks/endpoints.js'
 import { cpuSeconds, parentOf } from '../support/cpu.js'
-import { machine, median, note, print, verdict } from '../support/report.js'
+import { machine, median, note, print, ratioOf, verdict } from '../support/report.js'
 import { type Subject, type Workspace, withWorkspace } from '../support/workspace.js'
 
 export interface WebhookBenchOptions {
@@ -56,7 +56,6 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
         .join(', ')}`,
     )
   }
-  const ratio = (a: number[], b: number[]): number => median(a.map((rate, round) => rate / b[round]!))
   print(`\n${machine()}; ${events} events, ${AT_ONCE} at once; median of ${rounds}\n\n`)
   print(`bare client          ${Math.round(median(rates.bare))} a second, ${median(cpu.bare).toFixed(3)} ms of processor each\n`)
   print(
@@ -64,8 +63,8 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
   )
   print(`nine of ten          ${Math.round(median(rates.ten))} a second\n`)
   print(`nine, the tenth dead ${Math.round(median(rates.dead))} a second\n\n`)
-  verdict('ours / bare client', ratio(rates.ours, rates.bare), 'at least', 0.6)
-  verdict('nine beside a dead one / beside a living one', ratio(rates.dead, rates.ten), 'at least', 0.9)
+  verdict('ours / bare client', ratioOf(rates.ours, rates.bare), 'at least', 0.6)
+  verdict('nine beside a dead one / beside a living one', ratioOf(rates.dead, rates.ten), 'at least', 0.9)
 }
 
 class Receiver {

@@ -12,6 +12,5 @@ test('under a steady rate on all channels everything is delivered once, and memo
   const [first, , last] = verdict.thirds
   expect(last.stored, told).toBeGreaterThan(first.stored)
   for (const table of ['notification', 'delivery', 'event']) expect(last.tables[table], told).toBeGreaterThan(0)
-  expect(Object.keys(verdict.memory).length, told).toBeGreaterThanOrEqual(3)
-  for (const ratio of Object.values(verdict.memory)) expect(ratio, told).toBeGreaterThan(0)
+  for (const process of ['api 1', 'worker 1', 'worker 2']) expect(verdict.memory[process], told).toBeGreaterThan(0)
 })
