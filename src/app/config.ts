@@ -53,6 +53,8 @@ export interface Config {
   publicUrl: string
   trustedProxies: AddressRange[]
   supportEmail: string
+  /** null: none is written. */
+  workerAliveFile: string | null
   logLevel: string
   simulator: boolean
   /** Whether messages of any channel leave for the real world: then none of a live token goes to the simulator. */
@@ -175,6 +177,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
       /^\S+@\S+$/.test(text) ? text : null,
     ),
+    workerAliveFile: setting<string | null>('WORKER_ALIVE_FILE', null, 'o caminho de um arquivo', text => text),
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -13,6 +13,7 @@ import { type Container, compose, dockerfile, type Manifest, manifests, type Pod
 import { readYaml } from './yaml.js'
 
 /** What deploy/ says of the program is true of the program. */
+const ALIVE = 'WORKER_ALIVE_FILE'
 const CARTEIRO_SERVICES = ['migrate', 'api', 'worker'] as const
 const lastOf = (instruction: string): string => dockerfile().findLast(line => line.instruction === instruction)!.value
 const podsOf = (): { name: string; pod: PodSpec; labels: Record<string, string>; claims: string[] }[] =>
@@ -159,6 +160,32 @@ describe('the image', () => {
     expect(lastOf('EXPOSE')).toBe('8080')
     expect(lastOf('ENV')).toContain('PORT=8080')
   })
+})
+
+/** Probes of a worker: they are run here as the orchestrator does. */
+test.each(['Kubernetes', 'Compose'])('in %s, a worker that hangs is told by the age of its sign of life', where => {
+  const container = podsOf().find(({ name }) => name === 'carteiro-worker')!.pod.containers[0]!
+  const service = compose().services.worker!
+  const [command, file] =
+    where === 'Kubernetes'
+      ? [
+          (container.livenessProbe as { exec: { command: string[] } }).exec.command,
+          container.env!.find(({ name }) => name === ALIVE)!.value,
+        ]
+      : [service.healthcheck!.test!.slice(1), service.environment![ALIVE]!]
+  // On a disk that is always there, and of the pod or service alone.
+  expect(file).toMatch(/^\/tmp\//)
+  const folder = mkdtempSync(join(tmpdir(), 'carteiro-alive-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const sign = join(folder, 'worker.alive')
+  const probe = () => spawnSync(process.execPath, command.slice(1), { env: { ...process.env, [ALIVE]: sign } }).status
+  expect(command[0]).toBe('node')
+  expect(probe()).not.toBe(0)
+  writeFileSync(sign, '')
+  expect(probe()).toBe(0)
+  const longAgo = new Date(Date.now() - 10 * 60_000)
+  utimesSync(sign, longAgo, longAgo)
+  expect(probe()).toBe(1)
 })
 
 describe('the time to stop', () => {

@@ -6,6 +6,7 @@ export interface Container {
   name: string
   image: string
   args?: string[]
+  env?: { name: string; value: string }[]
   envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[]
   ports?: { name: string; containerPort: number }[]
   resources: { requests: Record<string, string>; limits: Record<string, string> }

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
@@ -212,6 +213,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'incomplete replies', everyMs: MINUTE_MS, oneNode: true, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
+    ...signOfLife(config),
     { name: 'report of this worker', everyMs: 5 * SECOND_MS, run: reports.report },
     ...(await bulkChores(
       {
@@ -253,3 +255,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     },
   }
 }
+
+/** A file for a probe, which ends a process that hangs. The database may be away meanwhile: to start again would not help. */
+export const signOfLife = ({ workerAliveFile: file }: Config) =>
+  file === null ? [] : [{ name: 'sign of life', everyMs: 10 * SECOND_MS, run: () => writeFile(file, '') }]
