@@ -7,8 +7,11 @@ export interface Chore {
   everyMs: number
   /** What one node does is done for all: another one that did it too would find nothing to do, or say the same again. */
   oneNode?: true
-  /** A long chore ends early when the signal fires. */
-  run(signal?: AbortSignal): Promise<unknown>
+  /**
+   * A long chore ends early when the signal fires. One that may take longer than its period calls `keepTurn` as it goes on, so that no other
+   * node begins it as well.
+   */
+  run(signal?: AbortSignal, keepTurn?: () => Promise<void>): Promise<unknown>
 }
 
 /** Runs each chore at once and then periodically, until the signal fires. A chore that fails is reported and runs again. */

@@ -1,4 +1,4 @@
-import { matchesRow, type Queryable } from './postgres.js'
+import { execute, matchesRow, type Queryable } from './postgres.js'
 
 /**
  * Whether this node does a chore now: it is due, and no other node took it first. A node that dies at it leaves it undone until it is due
@@ -13,3 +13,7 @@ export const takeChoreTurn = (db: Queryable, chore: string, everyMs: number): Pr
        or t.due_at > excluded.due_at + greatest($2 * interval '1 millisecond', interval '1 minute')`,
     [chore, everyMs],
   )
+
+/** The node that does the chore is still at it: no other node takes it before another period is over. */
+export const keepChoreTurn = (db: Queryable, chore: string, everyMs: number): Promise<void> =>
+  execute(db, "update chore_turn set due_at = now() + $2 * interval '1 millisecond' where chore = $1", [chore, everyMs])

@@ -8,7 +8,7 @@ import { sumUsage } from '../../store/accounts/costs.js'
 import { deleteStaleWindows } from '../../store/accounts/rate-windows.js'
 import { deleteStaleReports } from '../../store/carrier/early-reports.js'
 import { deleteStaleReferences } from '../../store/carrier/references.js'
-import { takeChoreTurn } from '../../store/chore-turns.js'
+import { keepChoreTurn, takeChoreTurn } from '../../store/chore-turns.js'
 import { sumTallies } from '../../store/console/counts.js'
 import { deleteExpiredInvitations } from '../../store/console/invitations.js'
 import { deleteExpiredSessions } from '../../store/console/sessions.js'
@@ -32,7 +32,12 @@ export const inTurns = (pool: Pool, chores: readonly Chore[]): Chore[] =>
   chores.map(chore => {
     const { name, everyMs, oneNode = false, run } = chore
     if (!oneNode) return chore
-    return { name, everyMs, run: async signal => ((await takeChoreTurn(pool, name, everyMs)) ? run(signal) : undefined) }
+    const keepTurn = () => keepChoreTurn(pool, name, everyMs)
+    return {
+      name,
+      everyMs,
+      run: async signal => ((await takeChoreTurn(pool, name, everyMs)) ? run(signal, keepTurn) : undefined),
+    }
   })
 
 const forAll = (chores: readonly Chore[]): Chore[] => chores.map(chore => ({ ...chore, oneNode: true }))
@@ -48,7 +53,11 @@ export function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly C
       { name: 'carriers’ references', everyMs: HOUR_MS, run: () => deleteStaleReferences(pool, referenceTerms) },
       { name: 'unmatched reports', everyMs: HOUR_MS, run: () => deleteStaleReports(pool) },
       { name: 'guesses at links', everyMs: HOUR_MS, run: () => deleteStaleGuesses(pool) },
-      { name: 'terms of personal data', everyMs: HOUR_MS, run: signal => endTerms({ pool, clock }, signal) },
+      {
+        name: 'terms of personal data',
+        everyMs: HOUR_MS,
+        run: (signal, keepTurn) => endTerms({ pool, clock }, signal, keepTurn),
+      },
       { name: 'unused attachments', everyMs: 6 * HOUR_MS, run: signal => deleteUnusedBlobs(pool, blobUses, signal) },
       { name: 'files without a row', everyMs: 12 * HOUR_MS, run: signal => deleteLeftovers(pool, signal) },
       { name: 'links of months that are gone', everyMs: 6 * HOUR_MS, run: () => deleteLostLinks(pool) },

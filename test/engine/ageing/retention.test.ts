@@ -238,6 +238,63 @@ test('all that was postponed is looked at in one run, however many batches it ta
   for (const id of ids) expect(await left(id)).toEqual([])
 })
 
+describe('a backlog', () => {
+  const short = () => createAccount(pool, { settings: { 'retention.events': 30 } })
+  const alive = async ({ id }: TestAccount): Promise<number> =>
+    (await pool.query('select from notification where account_id = $1 and erased_at is null', [id])).rowCount!
+  const parts = { pool, clock: inDays(31), batch: 1, roundBatches: 1 }
+
+  test('of any length goes in one run, in rounds in which each account has its turn', async () => {
+    const accounts = [await short(), await short()]
+    for (const account of accounts) for (let n = 0; n < 4; n++) await sendNotification(gateway, pool, account)
+    const seen: string[] = []
+    await endTerms(parts, undefined, async () => {
+      const counts = await Promise.all(accounts.map(alive))
+      if (seen.at(-1) !== counts.join(' ')) seen.push(counts.join(' '))
+    })
+    expect(seen.filter(counts => counts !== '4 4')).toEqual(['3 4', '3 3', '2 3', '2 2', '1 2', '1 1', '0 1', '0 0'])
+  })
+
+  test('stays where it is when the node is told to stop, and the next run goes on', async () => {
+    const account = await short()
+    for (let n = 0; n < 3; n++) await sendNotification(gateway, pool, account)
+    const stop = new AbortController()
+    await endTerms(parts, stop.signal, async () => {
+      if ((await alive(account)) < 3) stop.abort()
+    })
+    expect(await alive(account)).toBe(2)
+    await endTerms(parts)
+    expect(await alive(account)).toBe(0)
+  })
+
+  test('of references goes in one run too, from the oldest that are kept on', async () => {
+    const account = await createAccount(pool, { settings: { 'retention.references': 7 } })
+    const { id } = await sendNotification(gateway, pool, account)
+    await pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       select 'backlog', n::text, $1, 'email', 1, 1, 1, now() - n * interval '1 day' from generate_series(1, 80) as n`,
+      [id],
+    )
+    await endTerms({ pool, clock: Date.now })
+    const { rows } = await pool.query("select reference from carrier_reference where carrier = 'backlog'")
+    expect(rows.map(({ reference }) => Number(reference)).sort()).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  test('keeps the turn of the node that is at it', async () => {
+    const turns: boolean[] = []
+    const expire = () => pool.query("update chore_turn set due_at = now() - interval '1 second' where chore = 'long'")
+    const run = async (_: AbortSignal | undefined, keepTurn?: () => Promise<void>): Promise<void> => {
+      await expire()
+      await keepTurn!()
+      turns.push(await takeChoreTurn(pool, 'long', 60_000))
+      await expire()
+      turns.push(await takeChoreTurn(pool, 'long', 60_000))
+    }
+    await inTurns(pool, [{ name: 'long', everyMs: 60_000, oneNode: true, run }])[0]!.run()
+    expect(turns).toEqual([false, true])
+  })
+})
+
 test('carriers’ references are kept while carriers may report on their messages, those of letters longest', async () => {
   const add = (channel: string, days: number) =>
     pool.query(
