@@ -1,3 +1,4 @@
+import type { Channel } from '../domain/channel.js'
 import { LOWEST_ID, lowestId } from '../domain/id.js'
 import type { Term } from '../domain/retention.js'
 import type { Scope } from '../domain/scope.js'
@@ -102,21 +103,21 @@ export const saveReferencesProgress = (db: Queryable, { account }: Pick<Scope, '
 
 /**
  * Deletes a batch of the carriers' references of an account, in both modes, that were stored in a span of time. It reads those of all
- * accounts: their account is known by the notification alone, which is looked up for each.
+ * accounts in these channels: their account is known by the notification alone, which is looked up for each.
  */
 export async function pruneReferences(
   db: Queryable,
   { account }: Pick<Scope, 'account'>,
-  { from, to }: { from: Date; to: Date },
+  { from, to, channels }: { from: Date; to: Date; channels: readonly Channel[] },
   limit: number,
 ): Promise<number> {
   const { rowCount } = await run(
     db,
     plannedOnce({
       text: `delete from carrier_reference where ctid = any(array(
-         select r.ctid from carrier_reference r where r.created_at >= $2 and r.created_at < $3
+         select r.ctid from carrier_reference r where r.channel = any($5::text[]) and r.created_at >= $2 and r.created_at < $3
            and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 and n.mode in ('live', 'test') offset 0) limit $4))`,
-      values: [account, from, to, limit],
+      values: [account, from, to, limit, channels],
     }),
   )
   return rowCount ?? 0

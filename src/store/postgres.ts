@@ -193,12 +193,36 @@ export const execute = async (...statement: Parameters<typeof run>): Promise<voi
 export const matchesRow = async (...statement: Parameters<typeof run>): Promise<boolean> =>
   (await run(...statement)).rowCount === 1
 
-/** Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. */
-export async function deleteInBatches(db: Queryable, table: string, condition: string, values: unknown[] = []): Promise<void> {
+/**
+ * Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. `order`: by an index that begins with
+ * what is to be deleted. Without it the planner may read the whole table for a few rows: it expects to find a batch of them soon.
+ */
+export async function deleteInBatches(
+  db: Queryable,
+  table: string,
+  condition: string,
+  order: string,
+  values: unknown[] = [],
+): Promise<void> {
   for (let deleted: number | null = DELETE_BATCH; deleted === DELETE_BATCH; ) {
-    const batch: string = `select ctid from ${table} where ${condition} limit ${DELETE_BATCH}`
+    const batch: string = `select ctid from ${table} where ${condition} order by ${order} limit ${DELETE_BATCH}`
     deleted = (await run(db, `delete from ${table} where ctid = any(array(${batch}))`, values)).rowCount
   }
+}
+
+/** Does all of some work. What fails keeps nothing else from being done: the first error is thrown at the end. */
+export async function doAll<T>(pieces: readonly T[], work: (piece: T) => Promise<unknown>): Promise<void> {
+  const errors: unknown[] = []
+  for (const piece of pieces) {
+    try {
+      await work(piece)
+    } catch (error) {
+      // Without a database nothing else succeeds either.
+      if (isOutage(error)) throw error
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw errors[0]
 }
 
 /** 150004 is version 15.4. */

@@ -54,7 +54,7 @@ test('messages have ids in the order of time, so that new ones lie together in t
 test('an account that keeps its webhooks for longer keeps their attempts as well', async () => {
   const patient = await createAccount(database.pool, { settings: { 'retention.webhooks': 20 } })
   const { id } = await createWebhook(gateway.url, patient.token, { url: 'https://example.com/' })
-  for (const days of [15, 21]) await message(id, 'done', days)
+  for (const days of [21, 15]) await message(id, 'done', days)
   await prune()
   const { rows } = await database.pool.query('select count(*) as left from webhook_attempt where endpoint_id = $1', [id])
   expect([await kept(id), rows[0].left]).toEqual([['done'], 1])

@@ -9,7 +9,7 @@ import { engineTiming } from '../../engine/timing.js'
 import type { Chore } from '../../runtime/chores.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { QueueFront } from '../../runtime/queue-front.js'
-import { isItemFault, isLocked, isTooSlow, type Pool } from '../../store/postgres.js'
+import { doAll, isItemFault, isLocked, isTooSlow, type Pool } from '../../store/postgres.js'
 import { pruneAttempts } from '../../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../../store/webhook/endpoints.js'
 import { pruneMessages } from '../../store/webhook/messages.js'
@@ -118,8 +118,15 @@ export const webhookChores = (config: Config, pool: Pool): Chore[] => [
 ]
 
 async function prune(pool: Pool, days: number): Promise<void> {
-  await deleteUnusedListeners(pool, UNUSED_LISTENER_MS)
-  while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
-  while ((await pruneAttempts(pool, days, PRUNE_BATCH)) >= PRUNE_BATCH);
-  await removeDeletedEndpoints(pool)
+  const pieces = [
+    () => deleteUnusedListeners(pool, UNUSED_LISTENER_MS),
+    async () => {
+      while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+    },
+    async () => {
+      while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+    },
+    () => removeDeletedEndpoints(pool),
+  ]
+  await doAll(pieces, piece => piece())
 }

@@ -1,4 +1,4 @@
-import { referenceTerms } from '../../channels/registry.js'
+import { channels, referenceTerms } from '../../channels/registry.js'
 import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
@@ -105,7 +105,7 @@ async function endReferences(
   let from = done === null ? clock() - (OLDEST_REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let spans = 0; from < end && spans < ROUND_SPANS; spans++) {
     const to = Math.min(end, from + REFERENCE_SPAN_MS)
-    const span = { from: new Date(from), to: new Date(to) }
+    const span = { from: new Date(from), to: new Date(to), channels }
     do if (signal?.aborted) return true
     while ((await pruneReferences(pool, of, span, REFERENCE_BATCH)) === REFERENCE_BATCH)
     await saveReferencesProgress(pool, of, span.to)

@@ -266,7 +266,7 @@ export const finishBatch = (db: Queryable, id: string): Promise<boolean> =>
 
 /** Uploads that broke off. */
 export const deleteLostUploads = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'bulk_batch', "state = 'receiving' and created_at < now() - interval '1 hour'")
+  deleteInBatches(db, 'bulk_batch', "state = 'receiving' and created_at < now() - interval '1 hour'", 'id')
 
 /** Cancels batches that were paused, or received and never started, for that many days. Runs before their lines are erased, so that nobody resumes a batch without lines. */
 export const cancelExpired = (db: Queryable, days: number): Promise<void> =>

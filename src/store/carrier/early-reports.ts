@@ -105,4 +105,4 @@ export const deleteEarlyReport = (db: Queryable, id: string): Promise<void> =>
 
 /** After a day a report is about a message that is not ours. */
 export const deleteStaleReports = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")
+  deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'", 'received_at')

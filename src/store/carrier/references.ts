@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { AttemptedDelivery, CarrierSource } from '../../domain/delivery/carrier-source.js'
-import { deleteInBatches, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
+import { deleteInBatches, doAll, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
 
 /** The message, or the part of it, that a carrier's own reference names. */
 export interface CarrierReference {
@@ -50,10 +50,12 @@ export const findAttempts = (db: Queryable, notification: string, channel: Chann
     values: [notification, channel],
   })
 
-/** Deletes the references of messages on which no carrier reports any more, by the term of each channel. */
+/** Deletes the references of messages on which no carrier reports any more, by the term of each channel. A channel that fails stops no other. */
 export async function deleteStaleReferences(db: Queryable, terms: readonly { channel: Channel; days: number }[]): Promise<void> {
   const isStale = "channel = $1 and created_at < now() - $2 * interval '1 day'"
-  for (const { channel, days } of terms) await deleteInBatches(db, 'carrier_reference', isStale, [channel, days])
+  await doAll(terms, ({ channel, days }) =>
+    deleteInBatches(db, 'carrier_reference', isStale, 'channel, created_at', [channel, days]),
+  )
 }
 
 /** A message of the delivery d that this source was given last, as parameters: channel, carriers, modes. */

@@ -90,6 +90,6 @@ export async function takeContent(
 
 /** Days of other zones end later, and no setting remembers a content for longer. */
 export async function deleteOldContacts(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'contact_day', "day < now() - interval '3 days'")
-  await deleteInBatches(db, 'contact_content', "at < now() - interval '31 days'")
+  await deleteInBatches(db, 'contact_day', "day < now() - interval '3 days'", 'day')
+  await deleteInBatches(db, 'contact_content', "at < now() - interval '31 days'", 'at')
 }

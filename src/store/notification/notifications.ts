@@ -207,4 +207,4 @@ export interface KeyUse {
 }
 
 export const deleteExpiredKeys = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'")
+  deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'", 'created_at')

@@ -36,4 +36,4 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
  * whole months, so a link older than the oldest notification belongs to none.
  */
 export const deleteLostLinks = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)')
+  deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)', 'notification_id')

@@ -61,4 +61,4 @@ export const resetAttempts = (db: Queryable, notification: string): Promise<void
 
 /** A count lives as long as its notification: deleting it earlier would allow as many guesses again. */
 export const deleteLostCounts = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')
+  deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)', 'notification_id')

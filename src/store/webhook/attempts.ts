@@ -61,17 +61,24 @@ export const listAttempts = (db: Queryable, endpoint: string, query: AttemptQuer
 /** The account's own term, or that of the installation ($1). Of an account a. */
 export const WEBHOOK_TERM = "coalesce(nullif((a.settings ->> 'retention.webhooks')::int, 0), $1::int) * interval '1 day'"
 
-/** Deletes one batch of attempts after their retention time. Attempts are never updated, so the place of a row stays its own. */
+/**
+ * Deletes one batch of attempts after their retention time, or of deleted endpoints. Attempts are never updated, so the place of a row stays
+ * its own. The ids of an endpoint are in the order of time: of each endpoint it reads what it deletes, and the first attempt that stays.
+ * An attempt of a node whose clock was days ahead stays alone: it must not keep all that came after it.
+ */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
     db,
     `delete from webhook_attempt where ctid = any(array(
-       select t.ctid from webhook_attempt t left join webhook_endpoint w on w.id = t.endpoint_id left join account a on a.id = w.account_id
-       where t.at < now() - $1 * interval '1 day' and t.at < now() - ${WEBHOOK_TERM} limit $2))
-     or ctid = any(array(
-       select t.ctid from account a join webhook_endpoint w on w.account_id = a.id cross join lateral (
-         select ctid, at from webhook_attempt where endpoint_id = w.id order by id limit $2
-       ) t where a.settings ? 'retention.webhooks' and t.at < now() - ${WEBHOOK_TERM} limit $2))`,
+       select t.ctid from (
+         select w.id, case when w.deleted_at is null then now() - ${WEBHOOK_TERM} else 'infinity' end as until
+         from webhook_endpoint w join account a on a.id = w.account_id
+       ) w cross join lateral (
+         select ctid from webhook_attempt where endpoint_id = w.id and id < coalesce((
+           select o.id from (select id, at from webhook_attempt where endpoint_id = w.id order by id limit $2) o
+           where o.at >= w.until and o.at < now() + interval '1 day' limit 1
+         ), ${LAST_ID}) and at < w.until order by id limit $2
+       ) t limit $2))`,
     [days, limit],
   )
   return rowCount ?? 0

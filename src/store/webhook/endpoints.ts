@@ -228,12 +228,13 @@ export const deleteUnusedListeners = (db: Queryable, unseenMs: number): Promise<
     [unseenMs],
   )
 
-/** Removes the rows of deleted endpoints once their messages are removed. */
+/** Removes the rows of deleted endpoints once their messages and attempts are removed. */
 export const removeDeletedEndpoints = (db: Queryable): Promise<void> =>
   execute(
     db,
     `delete from webhook_endpoint w where w.deleted_at < now() - interval '1 hour'
-       and not exists (select from webhook_message m where m.endpoint_id = w.id)`,
+       and not exists (select from webhook_message m where m.endpoint_id = w.id)
+       and not exists (select from webhook_attempt t where t.endpoint_id = w.id)`,
   )
 
 export interface WebhookDepth {

@@ -123,7 +123,12 @@ export const endRestoredForwards = (db: Queryable): Promise<void> =>
 
 /** Mail servers repeat a message for about five days. */
 export const deleteOldForwards = (db: Queryable): Promise<void> =>
-  deleteInBatches(db, 'email_forward', "created_at < now() - interval '30 days' and state not in ('queued', 'sending')")
+  deleteInBatches(
+    db,
+    'email_forward',
+    "created_at < now() - interval '30 days' and state not in ('queued', 'sending')",
+    'created_at',
+  )
 
 /** The forwarder's access to its jobs. */
 export const forwardJobs = (db: Queryable) => ({
