@@ -17,7 +17,7 @@ import { logParts } from '../support/evidence/log.js'
 import { runCommand } from '../support/gateway/command.js'
 import { createAccount, startGateway, testKeys } from '../support/gateway/gateway.js'
 import { request } from '../support/gateway/requests.js'
-import { readSource } from '../support/sources.js'
+import { readMigrations } from '../support/sources.js'
 
 /** Every kind of secret that the database keeps, sealed under the test's key. */
 let database: TestDatabase
@@ -72,11 +72,7 @@ const ownerPool = () => openPool({ url: database.ownerUrl, size: 1, asOwner: tru
 const configOf = (env: NodeJS.ProcessEnv) => readConfig({ CARTEIRO_DATA: folder, ...env })
 
 test('every column that the schema calls encrypted is sealed anew by a rotation', () => {
-  const encrypted = [
-    ...readSource('migrations/0001_schema.sql').matchAll(
-      /--[^\n]*\bencrypted\b[^\n]*\n(?: *--[^\n]*\n)*((?: {2}\w+ bytea[^\n]*\n)+)/gi,
-    ),
-  ]
+  const encrypted = [...readMigrations().matchAll(/--[^\n]*\bencrypted\b[^\n]*\n(?: *--[^\n]*\n)*((?: {2}\w+ bytea[^\n]*\n)+)/gi)]
     .flatMap(([, columns]) => [...columns!.matchAll(/^ {2}(\w+)/gm)].map(([, column]) => column!))
     .sort()
   expect(encrypted).toEqual([...sealedColumns.map(({ column }) => column), 'root_key'].sort())

@@ -7,7 +7,7 @@ import { Refusal, type RefusalCode } from '../../src/domain/errors.js'
 import { databaseForTest } from '../support/database/database.js'
 import { gatewayForTest } from '../support/gateway/gateway.js'
 import { rawRequest } from '../support/raw-http.js'
-import { listFiles, ROOT, readSource } from '../support/sources.js'
+import { listFiles, ROOT, readMigrations, readSource } from '../support/sources.js'
 
 describe('routes', () => {
   /** Below these, everything asks for a token. */
@@ -239,9 +239,7 @@ describe('files', () => {
   })
 
   test('docs/architecture.md says what every table holds', () => {
-    const tables = [...readSource('migrations/0001_schema.sql').matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(
-      ([, name]) => name!,
-    )
+    const tables = [...readMigrations().matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name!)
     const rows = readSource('docs/architecture.md')
       .split('\n')
       .filter(line => line.startsWith('| `'))

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { listFiles, readSource, withoutComments } from '../support/sources.js'
+import { listFiles, readMigrations, readSource, withoutComments } from '../support/sources.js'
 
 /** What belongs to an account belongs to one of its modes, and no query finds it by the account alone. */
 describe('scopes', () => {
   /** What holds for both modes: where an account may send from, that it is held back, and its people at the console, who choose the mode on each screen. */
   const ofTheAccount = ['address_range', 'hold', 'operator', 'invitation']
 
-  const tables = [...readSource('migrations/0001_schema.sql').matchAll(/^create table (\w+) \(\n([\s\S]*?)^\)/gm)].map(
-    ([, name, columns]) => ({ name: name!, columns: [...columns!.matchAll(/^ {2}(\w+) \w+/gm)].map(([, column]) => column!) }),
-  )
+  const tables = [...readMigrations().matchAll(/^create table (\w+) \(\n([\s\S]*?)^\)/gm)].map(([, name, columns]) => ({
+    name: name!,
+    columns: [...columns!.matchAll(/^ {2}(\w+) \w+/gm)].map(([, column]) => column!),
+  }))
   const owned = tables.filter(({ columns }) => columns.includes('account_id'))
 
   test('a table of what accounts have names the mode too', () => {

@@ -20,6 +20,13 @@ export function listFiles(folder = '.'): string[] {
 
 export const readSource = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
+/** All migrations, in order: a later one adds tables as well. */
+export const readMigrations = (): string =>
+  listFiles('migrations')
+    .filter(path => /\/\d{4}_\w+\.sql$/.test(path))
+    .map(readSource)
+    .join('\n')
+
 /** TypeScript without its comments; what stands in strings stays. */
 export function withoutComments(source: string): string {
   return source.replace(
