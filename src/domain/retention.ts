@@ -84,6 +84,14 @@ export interface Term {
   days: number
 }
 
+/** How long an account keeps the carriers' references, of whatever channel; Infinity: for as long as carriers report on their messages. */
+export const referenceDaysOf = (settings: RetentionSettings): number =>
+  Math.min(
+    settings['retention.references'] < REFERENCE_DAYS ? settings['retention.references'] : Number.POSITIVE_INFINITY,
+    // After that nothing more is recorded of the notification.
+    settings['retention.events'] || Number.POSITIVE_INFINITY,
+  )
+
 /** The terms of an account. A kind of data that is kept as long as the whole notification is erased with it and has no term here. */
 export function termsOf(settings: RetentionSettings): Term[] {
   const whole = settings['retention.events']

@@ -1,8 +1,8 @@
-import { channels, referenceTerms } from '../../channels/registry.js'
+import { referenceTerms } from '../../channels/registry.js'
 import { modes } from '../../domain/access/token.js'
 import type { Clock } from '../../domain/clock.js'
 import { lowestId } from '../../domain/id.js'
-import { REFERENCE_DAYS, type RetentionSettings, termsOf } from '../../domain/retention.js'
+import { type RetentionSettings, referenceDaysOf, termsOf } from '../../domain/retention.js'
 import type { Scope } from '../../domain/scope.js'
 import { DAY_MS, HOUR_MS } from '../../domain/units.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
@@ -89,8 +89,8 @@ function* worksOf(
   for (const mode of modes)
     for (const { kind, days } of termsOf(settings))
       yield [`${account} ${mode} ${kind}`, () => endTerm(parts, run, { account, mode, kind }, days, signal)]
-  const days = settings['retention.references']
-  if (days < REFERENCE_DAYS) yield [`${account} references`, () => endReferences(parts, { account }, days, signal)]
+  const days = referenceDaysOf(settings)
+  if (days < OLDEST_REFERENCE_DAYS) yield [`${account} references`, () => endReferences(parts, { account }, days, signal)]
 }
 
 /** A round begins where the last one ended, one span earlier: rows of that time may have been committed after it. */
@@ -101,6 +101,8 @@ async function endReferences(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const end = clock() - days * DAY_MS
+  // Those of the other channels are gone by then, for all accounts: store/carrier/references.ts.
+  const channels = referenceTerms.filter(term => term.days > days).map(({ channel }) => channel)
   const done = await readReferencesProgress(pool, of)
   let from = done === null ? clock() - (OLDEST_REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let spans = 0; from < end && spans < ROUND_SPANS; spans++) {

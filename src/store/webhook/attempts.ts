@@ -58,8 +58,9 @@ export const listAttempts = (db: Queryable, endpoint: string, query: AttemptQuer
     }),
   )
 
-/** The account's own term, or that of the installation ($1). Of an account a. */
-export const WEBHOOK_TERM = "coalesce(nullif((a.settings ->> 'retention.webhooks')::int, 0), $1::int) * interval '1 day'"
+/** The account's own term, or that of the installation ($1), and no longer than that of all personal data. Of an account a. */
+export const WEBHOOK_TERM = `least(coalesce(nullif((a.settings ->> 'retention.webhooks')::int, 0), $1::int),
+  nullif((a.settings ->> 'retention.events')::int, 0)) * interval '1 day'`
 
 /**
  * Deletes one batch of attempts after their retention time, or of deleted endpoints. Attempts are never updated, so the place of a row stays

@@ -344,6 +344,45 @@ test('messages to webhooks and carriers’ references have the account’s own t
   expect(rows.every(({ id }) => id === ids[1])).toBe(true)
 })
 
+test('with the term of all personal data go messages to webhooks and references too, where theirs would be longer', async () => {
+  const settings = { 'retention.webhooks': 90, 'retention.events': 120 }
+  const accounts = [await createAccount(pool, { settings: { ...settings, 'retention.events': 40 } })]
+  accounts.push(await createAccount(pool, { settings }))
+  const of = async ({ id: account }: TestAccount) => {
+    const { rows } = await pool.query(
+      `select (select count(*)::int from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.account_id = $1) as messages,
+         (select count(*)::int from webhook_attempt t join webhook_endpoint w on w.id = t.endpoint_id where w.account_id = $1) as attempts,
+         array(select r.channel from carrier_reference r join notification n on n.id = r.notification_id
+           where n.account_id = $1 and r.carrier = 'whole' order by 1) as references`,
+      [account],
+    )
+    return rows[0]
+  }
+  for (const one of accounts) {
+    await createWebhook(gateway.url, one.token, { url: 'https://sender.example/hook' })
+    const { id } = await sendNotification(gateway, pool, one)
+    await pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       values ('whole', $2, $1, 'email', 1, 1, 1, now() - interval '41 days'),
+         ('whole', 'letter ' || $2, $1, 'letter', 1, 1, 1, now() - interval '110 days'),
+         ('whole', 'old letter ' || $2, $1, 'letter', 1, 1, 1, now() - interval '130 days')`,
+      [id, id],
+    )
+  }
+  await pool.query("update webhook_message set state = 'done', created_at = now() - interval '41 days'")
+  await pool.query(
+    `insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms)
+     select endpoint_id, id, 1, 'u', 'v2', created_at, 1 from webhook_message`,
+  )
+  const before = await of(accounts[1]!)
+  expect(before.messages).toBeGreaterThan(0)
+  await pruneMessages(pool, 30, 1_000)
+  await pruneAttempts(pool, 30, 1_000)
+  await endTerms({ pool, clock: Date.now })
+  expect(await of(accounts[0]!)).toEqual({ messages: 0, attempts: 0, references: [] })
+  expect(await of(accounts[1]!)).toEqual({ ...before, references: ['email', 'letter'] })
+})
+
 test('what lost its content or its attachments is never sent again, whoever puts it back into the queue', async () => {
   const account = await createAccount(pool, { settings: { 'retention.attachments': 10 } })
   const { id } = await sendTo(account)
