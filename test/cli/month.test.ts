@@ -76,6 +76,14 @@ test('a month leaves for an archive once every term of it is over, and the log, 
 
   await erase(second, 'null')
   expect(await month('drop', '2025-03', '--out', out)).toContain('dados pessoais')
+  await createAccount(pool, { name: 'other' })
+  expect(await month('list')).toContainEqual(
+    expect.objectContaining({ month: '2025-03', reason: expect.stringMatching(/dados pessoais.*Contas: [\w-]+$/) }),
+  )
+  // Those of the later months are behind it.
+  expect(await month('list')).toContainEqual(
+    expect.objectContaining({ month: '2025-04', reason: expect.stringContaining('mais antigo') }),
+  )
   await erase(second, 'now()')
   await pool.query("insert into legal_hold (notification_id, reason, held_by) values ($1, 'r', 'b')", [second])
   expect(await month('drop', '2025-03', '--out', out)).toContain('guarda legal')

@@ -8,6 +8,7 @@ import {
   dropMonth,
   findObstacle,
   listDroppedMonths,
+  listKeepers,
   listMonths,
   type MonthObstacle,
 } from '../../store/evidence/dropped-months.js'
@@ -23,7 +24,7 @@ const obstacles: Record<MonthObstacle, string> = {
   missing: 'não está no banco',
   young: 'terminou há menos de um mês',
   older: 'há um mês mais antigo: retire-o antes',
-  kept: 'há notificações com dados pessoais: o prazo delas (retention.events) não venceu',
+  kept: 'há notificações com dados pessoais: o prazo delas (retention.events) não venceu, ou a entrega não terminou (carteiro queue)',
   held: 'há notificações sob guarda legal (carteiro legal-hold --list)',
   unlogged: 'há eventos fora do registro: inicie um worker e repita',
 }
@@ -62,10 +63,16 @@ async function listAll(pool: Pool) {
   }))
   for (const month of await listMonths(pool)) {
     const obstacle = await findObstacle(pool, month)
-    const reason = obstacle === null ? null : obstacles[obstacle]
+    const reason = obstacle === null ? null : await describeObstacle(pool, month, obstacle)
     rows.push({ month, state: obstacle === null ? 'pode sair' : 'no banco', notifications: 0, reason, sha256: null })
   }
   return rows.map(({ notifications, ...row }) => ({ ...row, notifications: row.sha256 === null ? null : notifications }))
+}
+
+/** One account without a term keeps all months from its first one on, so the accounts are named. */
+async function describeObstacle(pool: Pool, month: string, obstacle: MonthObstacle): Promise<string> {
+  const keepers = obstacle === 'kept' ? await listKeepers(pool, month) : []
+  return keepers.length === 0 ? obstacles[obstacle] : `${obstacles[obstacle]}. Contas: ${keepers.join(', ')}`
 }
 
 const IN_USE = 'Outra sessão (carteiro backup? pg_dump?) usa as tabelas. Nada saiu: espere que ela termine e repita.'
@@ -74,7 +81,8 @@ async function drop(pool: Pool, month: string, out: string): Promise<Result> {
   if (!(await mayRewriteHistory(pool)))
     throw new OperatorError('Só o dono das tabelas tira um mês do banco. Informe a URL dele em DATABASE_OWNER_URL.')
   const obstacle = await findObstacle(pool, month)
-  if (obstacle !== null) throw new OperatorError(`O mês ${month} não pode sair: ${obstacles[obstacle]}.`)
+  if (obstacle !== null)
+    throw new OperatorError(`O mês ${month} não pode sair: ${await describeObstacle(pool, month, obstacle)}.`)
   await writeMonth(pool, month, out)
   try {
     return { file: out, ...(await dropArchived(pool, month, out)) }

@@ -38,6 +38,17 @@ export const listMonths = (db: Queryable): Promise<string[]> =>
 export const findObstacle = (db: Queryable, month: string): Promise<MonthObstacle | null> =>
   queryValue(db, 'select month_obstacle($1::date)', [`${month}-01`])
 
+/** The accounts with notifications of a month whose personal data are here. */
+export const listKeepers = (db: Queryable, month: string): Promise<string[]> =>
+  queryValues(
+    db,
+    `select a.name from account a where exists (
+       select from notification n where n.account_id = a.id and n.mode in ('live', 'test')
+         and n.id >= month_bound($1::date, 0) and n.id < month_bound($1::date, 1) and n.erased_at is null
+     ) order by a.name`,
+    [`${month}-01`],
+  )
+
 /** All at once, or not at all; inside a transaction. */
 export const dropMonth = async (db: Queryable, month: string, sha256: string): Promise<void> => {
   // Behind a drop that waits for the tables, every other statement waits too.
