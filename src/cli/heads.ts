@@ -37,6 +37,7 @@ const heads: Readonly<Record<string, string>> = {
   file: 'arquivo',
   files: 'arquivos',
   filesLeft: 'arquivos por apagar',
+  missingFiles: 'arquivos que faltam',
   filesMissing: 'arquivos em falta',
   fingerprint: 'impressão',
   found: 'encontradas',

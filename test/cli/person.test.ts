@@ -9,8 +9,10 @@ import { verifyBundle } from '../../src/evidence/verify/bundle.js'
 import { readZip } from '../../src/evidence/verify/zip.js'
 import { suppress } from '../../src/store/accounts/suppressions.js'
 import { storeBlobs } from '../../src/store/files/blobs.js'
+import { storeFile } from '../../src/store/files/write.js'
 import { brokenChains } from '../support/evidence/chain.js'
 import { extendTo, logParts } from '../support/evidence/log.js'
+import { fileOf, filesFolder, poolWithFiles, storeAt } from '../support/files.js'
 import { runCommand } from '../support/gateway/command.js'
 import { createAccount, gatewayForFile } from '../support/gateway/gateway.js'
 import { openLink, type Sent, sendNotification, statusOf } from '../support/gateway/recipients.js'
@@ -21,6 +23,7 @@ import { createWebhook, happen } from '../support/gateway/webhooks.js'
 /** Everything of one person, across all tables: exported, erased, held. */
 const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme' } })
 const { pool } = database
+const outside = filesFolder()
 let folder: string
 let maria: Sent
 let joao: Sent
@@ -126,6 +129,12 @@ async function plantOthers(): Promise<void> {
     values ('zenvia:z/1', 'to-11987650001', $1, 'sms', 1, 1, 1)`,
     [maria.id],
   )
+  await pool.query(
+    `insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, response_headers, response_body)
+     select endpoint_id, id, 1, 'https://sender.example/hook?key=hers', 'v2', now(), 1, 'set-cookie: hers', 'gravado: Maria Souza'
+     from webhook_message where notification_id = $1 limit 1`,
+    [maria.id],
+  )
   await pool.query(`insert into call_lookup (carrier, name, notification_id, ordinal) values ('twilio:a', 'c', $1, 1)`, [
     maria.id,
   ])
@@ -198,14 +207,50 @@ test('an export has the rows of every table that knows the person, and their fil
       'email_forward',
       'link',
       'webhook_message',
+      'webhook_attempt',
     ]),
   )
+  expect(text).toContain('gravado: Maria Souza')
+  expect(text).not.toMatch(/key=hers|cookie: hers/)
+  expect(data.missingFiles).toEqual([])
+  // They belong to no account yet.
+  expect(data.others).not.toHaveProperty('early_report')
   expect(text).toContain('meu endereço mudou')
   expect(text).not.toContain(maria.short.split('/').at(-1))
   expect(text).not.toContain('joao@example.com')
   const { rows } = await pool.query("select subject, detail::text from audit where action = 'person export'")
   expect(rows).toHaveLength(1)
   expect(JSON.stringify(rows)).not.toContain('maria')
+})
+
+test('what carriers said of a number and nobody could match is exported where all accounts are asked for', async () => {
+  const out = join(folder, 'number.zip')
+  await person('export', '--to', '11987650001', '--out', out)
+  const { others } = JSON.parse(Buffer.from(readZip(readFileSync(out)).get('dados.json')!).toString())
+  expect(others).toMatchObject({ early_report: [{ channel: 'sms', names: ['n'] }], reply_part: [{ carrier: 'x', part: 1 }] })
+})
+
+test('an export without one of the files is written, says which, and ends with 1', async () => {
+  const { id } = await sendNotification(gateway, pool, account, { to: 'rita@example.com' })
+  const { bytes, sha256: hash } = fileOf()
+  await storeFile(poolWithFiles(database.url, storeAt(outside.url)), { bytes, sha256: hash })
+  await pool.query(
+    "insert into recording (carrier, name, notification_id, ordinal, state, sha256) values ('twilio:a', 'r2', $1, 1, 'kept', decode($2, 'hex'))",
+    [id, hash],
+  )
+  for (const name of outside.names()) rmSync(join(outside.path, name))
+  const out = join(folder, 'rita.zip')
+  const { stdout } = await runCommand(['person', 'export', '--to', 'rita@example.com', '--out', out, '--json'], database.url, {
+    FILES_URL: outside.url,
+  })
+  expect(process.exitCode).toBe(1)
+  process.exitCode = undefined
+  expect(JSON.parse(stdout)).toMatchObject({
+    notifications: 1,
+    files: 0,
+    missingFiles: [expect.stringMatching(/gravacao-1-.*não está onde deveria/)],
+  })
+  expect([...readZip(readFileSync(out)).keys()]).toEqual(['dados.json'])
 })
 
 test('a person is found by number and by the sender’s own code too, and by words alone only where everything is read', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeliveryContext } from '../../src/channels/channel-runtime.js'
@@ -10,6 +10,7 @@ import { completeSettings } from '../../src/domain/account.js'
 import { FilesUnavailable } from '../../src/domain/errors.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { exportPerson } from '../../src/evidence/person/export.js'
+import { readZip } from '../../src/evidence/verify/zip.js'
 import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/delivery/claims.js'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
@@ -77,6 +78,29 @@ test('a recording is heard from outside, whole and in ranges, and is among the p
   const parts: Uint8Array[] = []
   for await (const part of (await exportPerson(database.pool, person, [id], new Date())).write()) parts.push(part)
   expect(Buffer.concat(parts).includes(bytes)).toBe(true)
+})
+
+test('a person’s export goes on without the files that are missing or damaged, and names them; a store that is away ends it', async () => {
+  const sounds = [fileOf(), fileOf(), fileOf()]
+  const ids: string[] = []
+  for (const { bytes } of sounds) ids.push((await takeSound(bytes)).id)
+  const paths = await Promise.all(sounds.map(async ({ sha256 }) => join(folder.path, (await objectOf(sha256))!)))
+  rmSync(paths[0]!)
+  writeFileSync(paths[1]!, 'another')
+  const person = { contacts: [], names: [], account: null }
+  const make = () => exportPerson(database.pool, person, ids, new Date())
+  const { missingFiles, files, write } = await make()
+  expect(missingFiles).toEqual([
+    { path: expect.stringContaining(`${ids[0]}/gravacao-1-`), reason: expect.stringContaining('não está onde deveria') },
+    { path: expect.stringContaining(`${ids[1]}/gravacao-1-`), reason: expect.stringContaining('o hash não confere') },
+  ])
+  const parts: Uint8Array[] = []
+  for await (const part of write()) parts.push(part)
+  const found = readZip(Buffer.concat(parts))
+  expect([...found.keys()].filter(path => path.includes('gravacao'))).toEqual([expect.stringContaining(ids[2]!)])
+  expect(files).toBe(found.size - 1)
+  expect(JSON.parse(Buffer.from(found.get('dados.json')!).toString()).missingFiles).toEqual(missingFiles)
+  await whileAway(() => expect(make()).rejects.toThrow(FilesUnavailable))
 })
 
 test('what cannot be read now is answered 503 to programs and people, and a changed file is never given out', async () => {

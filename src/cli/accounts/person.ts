@@ -78,7 +78,13 @@ async function writeExport({ pool, person, found, subject }: Work, out: string):
   const made = await exportPerson(pool, person, ids, new Date())
   await writeNew(out, made.write(), PRIVATE)
   await transaction(pool, db => audit(db, 'person export', subject, { notifications: ids }))
-  return { file: out, size: made.size, notifications: ids.length, files: made.files, otherContacts: otherContacts(person, found) }
+  const missing = made.missingFiles.map(({ path, reason }) => `${path}: ${reason}`)
+  if (missing.length > 0) process.exitCode = 1
+  return {
+    ...{ file: out, size: made.size, notifications: ids.length, files: made.files },
+    ...(missing.length > 0 ? { missingFiles: missing } : {}),
+    otherContacts: otherContacts(person, found),
+  }
 }
 
 async function erase({ pool, person, found, subject }: Work, yes: boolean): Promise<Result> {

@@ -1,4 +1,5 @@
 import { channelModules } from '../../channels/registry.js'
+import { FileDamaged } from '../../domain/errors.js'
 import type { Json } from '../../domain/evidence/canonical-json.js'
 import { hideLinks } from '../../domain/recipient/link.js'
 import { listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
@@ -6,15 +7,22 @@ import { readBlob } from '../../store/files/read.js'
 import { listStoredAttachments } from '../../store/notification/attachments.js'
 import { listLines } from '../../store/person/erase.js'
 import type { Person } from '../../store/person/find.js'
-import { readContactRows, readRows, type StoredRow } from '../../store/person/rows.js'
+import { readContactRows, readRows, readUnmatched, type StoredRow } from '../../store/person/rows.js'
 import { type Pool, type Queryable, snapshot } from '../../store/postgres.js'
-import { type BundleFile, measure, sortFiles, textFile, writeZip, zipSize } from '../bundle/zip-writer.js'
+import { type BundleFile, type MeasuredFile, measure, sortFiles, textFile, writeZip, zipSize } from '../bundle/zip-writer.js'
 import { attachmentPath } from '../verify/files.js'
 
 export interface PersonExport {
   size: number
   files: number
+  /** Files that the rows name and that could not be read, with the reason: the export has everything else. */
+  missingFiles: MissingFile[]
   write(): AsyncGenerator<Uint8Array>
+}
+
+interface MissingFile {
+  path: string
+  reason: string
 }
 
 /**
@@ -30,17 +38,27 @@ export async function exportPerson(pool: Pool, person: Person, ids: readonly str
       contacts: person.contacts,
       names: person.names,
       notifications: ids.map(id => ({ id, tables: shown(rows.get(id)!) })),
-      others: await readContactRows(db, person),
+      others: { ...(await readContactRows(db, person)), ...(await readUnmatched(db, person)) },
       batchLines: await listLines(db, person),
     }
   })
-  const files: BundleFile[] = [textFile('dados.json', JSON.stringify(data, null, 2))]
-  for (const id of ids) files.push(...(await listFiles(pool, id)))
-  const measured = []
-  for (const file of files) measured.push(await measure(file))
-  const all = sortFiles(measured)
-  return { size: zipSize(all), files: all.length - 1, write: () => writeZip(all) }
+  const files: MeasuredFile[] = []
+  const missingFiles: MissingFile[] = []
+  for (const id of ids)
+    for (const file of await listFiles(pool, id)) {
+      try {
+        files.push(await measure(file))
+      } catch (error) {
+        if (!(error instanceof FileDamaged || error instanceof FileGone)) throw error
+        missingFiles.push({ path: file.path, reason: error.message })
+      }
+    }
+  const text = textFile('dados.json', JSON.stringify({ ...data, missingFiles }, null, 2))
+  const all = sortFiles([await measure(text), ...files])
+  return { size: zipSize(all), files: files.length, missingFiles, write: () => writeZip(all) }
 }
+
+class FileGone extends Error {}
 
 function shown(tables: Record<string, StoredRow[]>): Record<string, Json> {
   const change: Readonly<Record<string, (row: StoredRow) => Json>> = {
@@ -61,7 +79,7 @@ async function listFiles(pool: Pool, id: string): Promise<BundleFile[]> {
     path: `${id}/${name}`,
     async *read() {
       const bytes = await load(pool)
-      if (bytes === null) throw new Error(`${id}/${name} is gone`)
+      if (bytes === null) throw new FileGone('O arquivo não existe mais.')
       yield bytes
     },
   })

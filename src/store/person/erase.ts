@@ -10,21 +10,32 @@ export const eraseData = async (db: Queryable, ids: readonly string[], kinds: re
 
 const rowsOf = async (...statement: Parameters<typeof run>): Promise<number> => (await run(...statement)).rowCount ?? 0
 
+/** Tables of what carriers said and nobody could match yet, with the column that may name a person. They have no account yet. */
+export const UNMATCHED = [
+  ['early_report', 'report'],
+  ['reply_part', 'reply'],
+] as const
+
+/** A carrier may write a number without its plus sign. */
+export const carrierForms = ({ contacts }: Person): string[] =>
+  contacts.filter(form => /@|^\+\d+$/.test(form)).map(form => form.replace(/^\+/, ''))
+
+/** Whether a column has one of these forms ($1) anywhere. */
+export const namesOne = (column: string): string =>
+  `exists (select from unnest($1::text[]) as form where position(form in lower(${column}::text)) > 0)`
+
 /**
  * What tables hold of a person that belongs to no notification: counts of contacts, and reports and replies that match none. The
  * suppressions stay: without them the next send would reach a person who asked not to be reached.
  */
-export async function eraseTraces(db: Queryable, { contacts, account }: Person): Promise<number> {
+export async function eraseTraces(db: Queryable, person: Person): Promise<number> {
+  const { contacts, account } = person
   const ofScope = 'recipient in (select form from unnest($1::text[]) as form) and ($2::uuid is null or account_id = $2)'
-  const named = (column: string): string =>
-    `exists (select from unnest($1::text[]) as form where position(form in lower(${column}::text)) > 0)`
   let erased = await rowsOf(db, `delete from contact_day where ${ofScope}`, [contacts, account])
   erased += await rowsOf(db, `delete from contact_content where ${ofScope}`, [contacts, account])
-  // They have no account yet. A carrier may write a number without its plus sign.
-  const forms = contacts.filter(form => /@|^\+\d+$/.test(form)).map(form => form.replace(/^\+/, ''))
+  const forms = carrierForms(person)
   if (forms.length === 0) return erased
-  erased += await rowsOf(db, `delete from early_report where ${named('report')}`, [forms])
-  erased += await rowsOf(db, `delete from reply_part where ${named('reply')}`, [forms])
+  for (const [table, column] of UNMATCHED) erased += await rowsOf(db, `delete from ${table} where ${namesOne(column)}`, [forms])
   return erased
 }
 
