@@ -101,6 +101,18 @@ export const saveReferencesProgress = (db: Queryable, { account }: Pick<Scope, '
     [account, lowestId(until.getTime())],
   )
 
+/** When the first reference of these channels from a moment on was stored; null: there is none. */
+export const findReferenceSince = (db: Queryable, channels: readonly Channel[], from: Date): Promise<Date | null> =>
+  queryValue<Date | null>(
+    db,
+    plannedOnce({
+      text: `select min(first.at) from unnest($1::text[]) as c(channel) cross join lateral (
+               select created_at as at from carrier_reference r where r.channel = c.channel and r.created_at >= $2 order by created_at limit 1
+             ) first`,
+      values: [channels, from],
+    }),
+  )
+
 /**
  * Deletes a batch of the carriers' references of an account, in both modes, that were stored in a span of time. It reads those of all
  * accounts in these channels: their account is known by the notification alone, which is looked up for each.

@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS } from '../../domain/units.js'
 import { listAccounts } from '../../store/accounts/accounts.js'
 import {
   type Aged,
+  findReferenceSince,
   listAged,
   listPostponed,
   pruneReferences,
@@ -106,6 +107,9 @@ async function endReferences(
   const done = await readReferencesProgress(pool, of)
   let from = done === null ? clock() - (OLDEST_REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let spans = 0; from < end && spans < ROUND_SPANS; spans++) {
+    // Hours without any are passed over: an installation may have begun last week, and its account have gone through none yet.
+    const first = await findReferenceSince(pool, channels, new Date(from))
+    from = Math.min(end, Math.max(from, first?.getTime() ?? end))
     const to = Math.min(end, from + REFERENCE_SPAN_MS)
     const span = { from: new Date(from), to: new Date(to), channels }
     do if (signal?.aborted) return true

@@ -7,6 +7,7 @@ import { takeRecording } from '../../../src/channels/voice/recordings.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { gradeOf } from '../../../src/domain/evidence/grade.js'
 import { termsOf } from '../../../src/domain/retention.js'
+import { DAY_MS } from '../../../src/domain/units.js'
 import { endTerms } from '../../../src/engine/ageing/retention.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { contextOf, eventOf } from '../../../src/evidence/documents/facts-of.js'
@@ -413,7 +414,14 @@ test.each([0, 1])('data that cannot be erased keep those of no other kind and of
   await database.asOwner('alter table notification drop constraint kept')
 })
 
-test('the references of all accounts are read once for the term of an account: a run goes on where the last one ended', async () => {
+test('the references of all accounts are read once for the term of an account: hours without any are passed over, and a run goes on where the last one ended', async () => {
+  await pool.query('delete from carrier_reference')
+  for (const days of [60, 40, 20])
+    await pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       values ('hours', $1, gen_random_uuid(), 'sms', 1, 1, 1, now() - $2 * interval '1 day')`,
+      [String(days), days],
+    )
   const account = await createAccount(pool, { settings: { 'retention.references': 7 } })
   const spans: Date[] = []
   const query = pool.query
@@ -424,11 +432,11 @@ test('the references of all accounts are read once for the term of an account: a
   }) as typeof pool.query
   try {
     await endTerms({ pool, clock: Date.now })
-    expect(spans.length).toBeGreaterThan(24)
+    const daysAgo = () => spans.map(from => Math.round((Date.now() - from.getTime()) / DAY_MS))
+    expect(daysAgo()).toEqual([60, 40, 20, 7])
     spans.length = 0
     await endTerms({ pool, clock: Date.now })
-    expect(spans.length).toBeGreaterThan(0)
-    expect(spans.length).toBeLessThan(5)
+    expect(daysAgo()).toEqual([7])
   } finally {
     pool.query = query
   }
