@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { workerReports } from '../../src/app/worker/worker-reports.js'
 import { SendError } from '../../src/channels/provider.js'
 import { channels } from '../../src/channels/registry.js'
@@ -152,6 +152,34 @@ test('the age of the oldest delivery counts from its acceptance, and retries do 
   // One that was never tried and is not due yet has no age.
   expect(metricOf(metrics, 'carteiro_deliveries_age_seconds{channel="sms",mode="live"}')).toBe(0)
   expect(metricOf(metrics, 'carteiro_deliveries_age_seconds{channel="voice",mode="test"}')).toBe(0)
+})
+
+test('reading the metrics of a gateway with free connections shows no query that waits', async () => {
+  const own = await databaseForTest()
+  // Every gateway reads its figures anew: one keeps them for a few seconds.
+  for (let reading = 0; reading < 3; reading++) {
+    const watched = await gatewayForTest(own.pool)
+    await own.pool.query('select')
+    expect(own.pool.idleCount).toBeGreaterThan(0)
+    expect(metricOf(await readMetrics(watched.url), 'carteiro_database_waiting')).toBe(0)
+  }
+})
+
+test('queries that wait because all connections are in use are counted', async () => {
+  const own = await databaseForTest()
+  const pool = openPool({ url: own.url, size: 2, onError: () => {} })
+  onTestFinished(() => pool.end())
+  const watched = await gatewayForTest(pool)
+  const taken = await Promise.all([pool.connect(), pool.connect()])
+  const waiting = Promise.all([1, 2, 3].map(() => pool.query('select')))
+  await expect.poll(() => pool.waitingCount).toBeGreaterThanOrEqual(3)
+  const before = pool.waitingCount
+  const reading = readMetrics(watched.url)
+  // The reading has begun when its own queries wait too.
+  await expect.poll(() => pool.waitingCount).toBeGreaterThan(before)
+  for (const client of taken) client.release()
+  await waiting
+  expect(metricOf(await reading, 'carteiro_database_waiting')).toBe(before)
 })
 
 test('the messages of a suspended webhook, however many, hide nothing of what waits for the others', async () => {

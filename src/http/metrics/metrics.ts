@@ -22,8 +22,9 @@ export function addMetrics(app: FastifyInstance, { token, channels, ...options }
   const { pool, version } = options
   const registry = new Registry()
   addRequestMetric(app, registry)
-  addCarrierMetrics(registry, pool, version)
+  // First: the metrics are read in this order, and the queries of the others wait for a connection for a moment themselves.
   addProcessMetrics(registry, options)
+  addCarrierMetrics(registry, pool, version)
   addQueueMetrics(registry, pool, channels)
   addEvidenceMetrics(registry, options)
   if (token === null) return
