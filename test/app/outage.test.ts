@@ -1,12 +1,18 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSimulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
-import { openRolePool, warnAsynchronous } from '../../src/app/database/database.js'
+import { claimKeys, openRolePool, reportTo, warnAsynchronous } from '../../src/app/database/database.js'
 import { examine } from '../../src/app/doctor.js'
 import { startWorker } from '../../src/app/worker/worker.js'
+import { readBlob } from '../../src/store/files/read.js'
+import { storeFile } from '../../src/store/files/write.js'
 import { databaseForTest } from '../support/database/database.js'
 import { relayForTest } from '../support/database/database-relay.js'
+import { fileOf } from '../support/files.js'
 import { createAccount, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
 import { QUICK_TIMING } from '../support/gateway/lanes.js'
 import { send, validSend } from '../support/gateway/requests.js'
@@ -59,6 +65,32 @@ test('while the database is away, sends are 503, the worker waits and goes on by
       worker: ['the database is lost', 'the database is back'],
     })
   expect(others).toEqual([])
+})
+
+test('while the place of the files is away, the log has a line when it is lost and one when it is back, whatever fails meanwhile', async () => {
+  const database = await databaseForTest()
+  const path = mkdtempSync(join(tmpdir(), 'carteiro-away-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  const place = join(path, 'files')
+  const lines: string[] = []
+  const log = pino(
+    { level: 'warn' },
+    { write: line => void lines.push((JSON.parse(line) as { msg: string }).msg.split(':')[0]!) },
+  )
+  const pool = openRolePool(readConfig({ FILES_URL: `file://${place}` }), database.url, log)
+  onTestFinished(() => pool.end())
+  await claimKeys(pool, testKeys)
+  const { bytes, sha256 } = fileOf()
+  const store = () => storeFile(pool, { bytes, sha256 }).catch(reportTo(log, 'a letter could not be made'))
+  for (let failed = 0; failed < 3; failed++) await store()
+  expect(lines).toEqual(['the files are lost'])
+  mkdirSync(place)
+  await store()
+  await store()
+  expect(lines).toEqual(['the files are lost', 'the files are back'])
+  // A process that does not know the place waits for nothing that comes back by itself.
+  await readBlob(database.pool, sha256).catch(reportTo(log, 'a recording could not be read'))
+  expect(lines.slice(2)).toEqual(['a recording could not be read'])
 })
 
 test('several servers without synchronous replication are warned of at the start and by the doctor, with the cure', async () => {

@@ -1,7 +1,8 @@
 import type { Keys } from '../../domain/access/keys.js'
-import { OperatorError } from '../../domain/errors.js'
-import type { ObjectStore } from '../../runtime/objects/object-store.js'
+import { FilesUnavailable, OperatorError } from '../../domain/errors.js'
+import { type ObjectStore, ObjectStoreFault } from '../../runtime/objects/object-store.js'
 import { openObjectStore } from '../../runtime/objects/settings.js'
+import { watchStore } from '../../runtime/objects/watched-store.js'
 import { mayRewriteHistory, readUser } from '../../store/application-role.js'
 import { openEmbedded } from '../../store/embedded/server.js'
 import { claimInstallation, readFingerprint } from '../../store/installation.js'
@@ -97,17 +98,26 @@ export async function claimKeys(pool: Pool, keys: Keys): Promise<void> {
 /** Where recordings and letters are kept; null: in the database. */
 export const openFiles = ({ files }: Config): ObjectStore | null => files && openObjectStore(files)
 
-/** The log has one line when the database is lost and one when it is back; what fails in between says so at the level "debug". */
+/**
+ * The log has one line when the database, or the place of the files outside of it, is lost and one when it is back; what fails in between
+ * says so at the level "debug".
+ */
 export function openRolePool(config: Config, url: string, log: Log): Pool {
   const servers = new Servers(url, {
     onLost: err => log.error({ err }, 'the database is lost: sends are answered 503 and workers wait until it is back'),
     onBack: downMs => log.warn({ downMs }, 'the database is back'),
   })
+  const files = openFiles(config)
   return openPool({
     url,
     servers,
     size: config.databasePool,
-    files: openFiles(config),
+    files:
+      files &&
+      watchStore(files, {
+        onLost: (err, access) => log.error({ err, access }, 'the files are lost: what needs them waits until they are back'),
+        onBack: (downMs, access) => log.warn({ downMs, access }, 'the files are back'),
+      }),
     onError: reportTo(log, 'an idle database connection broke'),
   })
 }
@@ -116,7 +126,10 @@ export function openRolePool(config: Config, url: string, log: Log): Pool {
 export const reportTo =
   (log: Log, message: string, details: object = {}) =>
   (err: unknown): void =>
-    log[isOutage(err) ? 'debug' : 'warn']({ ...details, err }, message)
+    log[isOutage(err) || isFilesOutage(err) ? 'debug' : 'warn']({ ...details, err }, message)
+
+/** openRolePool tells of it once. */
+const isFilesOutage = (err: unknown): boolean => err instanceof FilesUnavailable && err.cause instanceof ObjectStoreFault
 
 /**
  * What is wrong with the replication, in Portuguese; null: nothing. A standby that lags holds less than was answered, and its promotion
