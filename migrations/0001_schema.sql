@@ -293,6 +293,9 @@ create table delivery (
   tried smallint[],
   -- How many attempts went to another carrier in place of one that failed. They do not count against the retry plan.
   failovers smallint not null default 0,
+  -- true: it came back to the queue without a call, which moved due_at. false: a rule of contact put it off, so it waits as planned.
+  -- null: it is late if it was tried and is not finished.
+  delayed boolean,
 
   recipient text,
   request jsonb not null,
@@ -341,8 +344,8 @@ create index delivery_waiting on delivery (bulk, due_at) where state = 'waiting'
 create index delivery_waiting_account on delivery (bulk, account_id, due_at) where state = 'waiting' and condition <> 'failed';
 -- Steps that only a failure releases.
 create index delivery_waiting_failure on delivery (notification_id) where state = 'waiting' and condition = 'failed';
--- For the age of what was tried and is not finished. A delivery that goes at its first attempt never enters it.
-create index delivery_tried_again on delivery (channel, mode, notification_id) where state in ('queued', 'uncertain') and attempt > 0;
+-- For the age of what should have gone and is not finished. A delivery that goes at its first attempt never enters it.
+create index delivery_late on delivery (channel, mode, notification_id) where state in ('queued', 'uncertain') and coalesce(delayed, attempt > 0);
 create index delivery_leased on delivery (lease_until) where state = 'sending';
 create index delivery_uncertain on delivery (due_at) where state = 'uncertain';
 -- By carrier: the unknown outcomes of a carrier that does not answer must not delay those of the others.

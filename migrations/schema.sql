@@ -674,6 +674,7 @@ CREATE TABLE delivery (
   bound_carrier text,
   tried smallint[],
   failovers smallint NOT NULL DEFAULT 0,
+  delayed boolean,
   recipient text,
   request jsonb NOT NULL,
   template_id uuid,
@@ -708,12 +709,12 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrier, due_at) WHERE state = 'queued'::text AND bound_carrier IS NOT NULL;
 CREATE INDEX delivery_dead ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'dead'::text;
 CREATE INDEX delivery_failover ON delivery USING btree (channel, mode, bulk, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
+CREATE INDEX delivery_late ON delivery USING btree (channel, mode, notification_id) WHERE (state = ANY (ARRAY['queued'::text, 'uncertain'::text])) AND COALESCE(delayed, attempt > 0);
 CREATE INDEX delivery_leased ON delivery USING btree (lease_until) WHERE state = 'sending'::text;
 CREATE INDEX delivery_number ON delivery USING btree (recipient, notification_id) WHERE recipient ~~ '+%'::text;
 CREATE INDEX delivery_queued ON delivery USING btree (channel, mode, account_id, bulk, due_at) WHERE state = 'queued'::text;
 CREATE INDEX delivery_recipient ON delivery USING btree (account_id, mode, lower(recipient), notification_id) WHERE recipient IS NOT NULL;
 CREATE INDEX delivery_tracked ON delivery USING btree (notification_id) WHERE channel = 'letter'::text AND tracking_code IS NOT NULL AND delivered_at IS NULL AND failure IS NULL;
-CREATE INDEX delivery_tried_again ON delivery USING btree (channel, mode, notification_id) WHERE (state = ANY (ARRAY['queued'::text, 'uncertain'::text])) AND attempt > 0;
 CREATE INDEX delivery_uncertain ON delivery USING btree (due_at) WHERE state = 'uncertain'::text;
 CREATE INDEX delivery_uncertain_account ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'uncertain'::text;
 CREATE INDEX delivery_uncertain_carrier ON delivery USING btree (channel, mode, carrier, due_at) WHERE state = 'uncertain'::text;

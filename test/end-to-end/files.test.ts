@@ -80,9 +80,22 @@ test('while the place is away a letter is not sent and costs no attempt; when it
   s3.failWith = 503
   s3.asked.length = 0
   const id = await sendBy(letter)
-  await expect.poll(() => s3.asked.filter(asked => asked.startsWith('PUT')).length).toBeGreaterThan(1)
-  expect(await objectsOf('letter', id)).toEqual([])
-  s3.failWith = null
+  const puts = () => s3.asked.filter(asked => asked.startsWith('PUT')).length
+  // Put back for a while: a letter is not typeset again at every poll.
+  const waiting = async () =>
+    (
+      await stack.database.pool.query(
+        "select attempt, due_at > now() + interval '10 seconds' as later from delivery where notification_id = $1 and state = 'queued'",
+        [id],
+      )
+    ).rows
+  for (const count of [1, 2]) {
+    await expect.poll(puts).toBe(count)
+    await expect.poll(waiting).toEqual([{ attempt: 0, later: true }])
+    expect(await objectsOf('letter', id)).toEqual([])
+    if (count === 2) s3.failWith = null
+    await stack.database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  }
   const sent = async () =>
     (
       await stack.database.pool.query(

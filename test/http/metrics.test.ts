@@ -6,7 +6,7 @@ import { channels } from '../../src/channels/registry.js'
 import type { FailureNote } from '../../src/engine/deliver/failed-attempt.js'
 import { readStates } from '../../src/store/carrier/health.js'
 import { readTotals } from '../../src/store/carrier/totals.js'
-import { readOldestTried, readQueueDepth } from '../../src/store/delivery/queue-depth.js'
+import { readOldestLate, readQueueDepth } from '../../src/store/delivery/queue-depth.js'
 import { readLogLag } from '../../src/store/evidence/log-head.js'
 import { openPool } from '../../src/store/postgres.js'
 import { countStart, readStarts, readWorkers } from '../../src/store/processes.js'
@@ -154,6 +154,25 @@ test('the age of the oldest delivery counts from its acceptance, and retries do 
   expect(metricOf(metrics, 'carteiro_deliveries_age_seconds{channel="voice",mode="test"}')).toBe(0)
 })
 
+test('a send whose date has just come does not hide an older one that waits', async () => {
+  const own = await databaseForTest()
+  const { token } = await createAccount(own.pool)
+  const watched = await gatewayForTest(own.pool)
+  const ids: string[] = []
+  for (let sent = 0; sent < 2; sent++) ids.push(((await send(watched.url, token, validSend)).body as { idEmail: string }).idEmail)
+  const dates = [
+    ["accepted_at = now() - interval '7 days', send_at = now()", ids[0]],
+    ["accepted_at = now() - interval '10 minutes'", ids[1]],
+  ] as const
+  for (const [date, id] of dates) await own.tamper(`update notification set ${date} where id = $1`, [id])
+  await own.pool.query("update delivery set attempt = 1, due_at = now() + interval '1 hour'")
+  const [oldest] = await readOldestLate(own.pool, ['email'])
+  expect(oldest!.seconds).toBeGreaterThanOrEqual(600)
+  expect(oldest!.seconds).toBeLessThan(7 * 86_400)
+  await own.pool.query("update delivery set state = 'done' where notification_id = $1", [ids[1]])
+  expect((await readOldestLate(own.pool, ['email']))[0]!.seconds).toBeLessThan(600)
+})
+
 test('reading the metrics of a gateway with free connections shows no query that waits', async () => {
   const own = await databaseForTest()
   // Every gateway reads its figures anew: one keeps them for a few seconds.
@@ -216,7 +235,7 @@ test('reading the metrics costs the same however much waits: counts stop, and ev
   expect(depths.filter(({ state }) => state === 'dead').reduce((sum, { count }) => sum + count, 0)).toBe(3)
   const plans = await readPlans(own.pool, async () => {
     await readQueueDepth(own.pool, channels)
-    await readOldestTried(own.pool, channels)
+    await readOldestLate(own.pool, channels)
     await readWebhookDepth(own.pool)
     await readLogLag(own.pool)
     for (const read of [readTotals, readStates, readWorkers, readStarts]) await read(own.pool)

@@ -350,6 +350,9 @@ test('what a lost claim took goes back as it was, due at once or later, its leas
   expect((await stored()).map(({ state }) => state)).toEqual(Array(3).fill('sending'))
   await putBackClaims(pool, [lost])
   expect(await stored()).toEqual(before)
+  // Their dates may have moved: the age of those that were put back counts on, and the third one was held by another claim.
+  const { rows } = await pool.query('select delayed from delivery order by delayed')
+  expect(rows.map(({ delayed }) => delayed)).toEqual([true, true, null])
 })
 
 test('single sends are claimed before the lines of batches: those of the account first, and of other accounts in their turn', async () => {

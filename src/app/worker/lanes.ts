@@ -160,7 +160,7 @@ export const laneQueue = (
   claimFailovers: question => claimFailovers(pool, { ...question, months: parts.openMonths?.() ?? null }),
   pass: (held, to) => passDelivery(pool, held, to),
   // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
-  putBack: (held, delayMs) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs)),
+  putBack: (held, delayMs, planned) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs, planned)),
   putBackClaims: owners => putBackClaims(pool, owners),
 })
 

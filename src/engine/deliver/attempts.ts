@@ -4,7 +4,7 @@ import { moduleOf, takenFact } from '../../channels/registry.js'
 import { refusedFor } from '../../channels/rendering.js'
 import type { PackedContent } from '../../domain/delivery/sent-content.js'
 import type { Fact } from '../../domain/delivery/transition.js'
-import { StoreUnavailable } from '../../domain/errors.js'
+import { FilesUnavailable, StoreUnavailable } from '../../domain/errors.js'
 import type { CallEnd } from '../../store/carrier/totals.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { EngineTiming } from '../timing.js'
@@ -13,7 +13,7 @@ import { AttemptRecords } from './attempt-records.js'
 import type { Breaker } from './breaker.js'
 import type { CallMeter } from './call-meter.js'
 import { eventOf, type KeptBack } from './contact-gate.js'
-import { afterFailure, afterRefusal } from './failed-attempt.js'
+import { afterFailure, afterRefusal, jittered } from './failed-attempt.js'
 import { type Flight, internalError, sendInTime } from './flight.js'
 import type { LaneOptions } from './lane-options.js'
 
@@ -78,12 +78,19 @@ export class Attempts<Message> {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
       const expected = error instanceof SendError
       if (!expected) this.#options.onError(error, 'a message could not be prepared')
-      // A database that had no connection for us says nothing about the message: it goes back as it came and costs no attempt.
-      const later = error instanceof StoreUnavailable ? { untried: true, retryAfterMs: this.#parts.timing.busyMs } : {}
+      // A database that had no connection for us, or files that are away, say nothing about the message: it goes back as it came and
+      // costs no attempt.
+      const later = error instanceof StoreUnavailable ? { untried: true, retryAfterMs: this.#waitFor(error) } : {}
       const failure = expected ? error : internalError('temporary', 'Erro interno ao preparar a mensagem.', error, later)
       await this.#failed(claim, failure, null)
       return null
     }
+  }
+
+  /** Files outside of the database are away for longer than its connections are busy, and a letter that needs them is typeset each time. */
+  #waitFor(error: StoreUnavailable): number {
+    const { absentMs, busyMs } = this.#parts.timing
+    return error instanceof FilesUnavailable ? jittered(absentMs) : busyMs
   }
 
   /** false: the message waits, or is not sent at all; its fact is recorded. Nothing has left, so a failure says nothing about it. */
@@ -107,7 +114,7 @@ export class Attempts<Message> {
   async #keepBack(claim: Claim, verdict: KeptBack): Promise<void> {
     const delayMs = verdict.kind === 'wait' ? verdict.wait.until.getTime() - this.#options.clock() : null
     // The database's clock is a little ahead of ours: the wait is over in a moment, and its event is in the chain already.
-    if (delayMs !== null && delayMs < MOMENT_MS) return this.#options.putBack(claim, Math.max(0, delayMs))
+    if (delayMs !== null && delayMs < MOMENT_MS) return this.#options.putBack(claim, Math.max(0, delayMs), true)
     const { type, data } = eventOf(moduleOf(claim.channel), verdict)
     const fact = { ...this.#records.fact(claim, type, data), source: 'contact rules' }
     await this.#records.record(claim, fact, delayMs === null ? undefined : { delayMs })

@@ -52,8 +52,8 @@ export interface LaneOptions<Message> {
   claimFailovers(question: ClaimQuestion): Promise<Claim[]>
   /** Gives a claimed delivery to another lane; false: the claim no longer holds it. */
   pass(held: HeldDelivery, to: Taker): Promise<boolean>
-  /** Puts a claimed delivery back into the queue, as if it had not been claimed. */
-  putBack(held: HeldDelivery, delayMs: number): Promise<void>
+  /** Puts a claimed delivery back into the queue, as if it had not been claimed. `planned`: a rule of contact puts it off. */
+  putBack(held: HeldDelivery, delayMs: number, planned?: boolean): Promise<void>
   /** Puts everything back that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
   record: Recorder['record']

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Channel } from '../../domain/channel.js'
 import { findOverdue } from '../../engine/upkeep/alarm.js'
 import { listHolds, scopeOfHold } from '../../store/delivery/holds.js'
-import { type QueueDepth, readOldestTried, readQueueDepth } from '../../store/delivery/queue-depth.js'
+import { type QueueDepth, readOldestLate, readQueueDepth } from '../../store/delivery/queue-depth.js'
 import type { Pool } from '../../store/postgres.js'
 import { readWebhookDepth, type WebhookDepth } from '../../store/webhook/endpoints.js'
 import { addGauge } from './gauge.js'
@@ -71,7 +71,7 @@ function addDepthMetrics(registry: Registry, queue: ReadQueue): void {
 }
 
 function addAgeMetric(registry: Registry, pool: Pool, channels: readonly Channel[], queue: ReadQueue): void {
-  const tried = cacheRead(() => readOldestTried(pool, channels))
+  const tried = cacheRead(() => readOldestLate(pool, channels))
   new Gauge({
     name: 'carteiro_deliveries_age_seconds',
     help: 'Since when the oldest delivery that is due or was tried, and is not finished, has been accepted. Retries do not reset it.',

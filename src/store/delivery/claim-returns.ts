@@ -37,20 +37,24 @@ export const passDelivery = (
   })
 }
 
-/** Undoes the claim; only the time at which the delivery may be claimed again changes. */
+/**
+ * Undoes the claim; only the time at which the delivery may be claimed again changes. It is marked as delayed, because that time does not
+ * tell any more since when it waits. `planned`: it waits as it was meant to, and is not marked.
+ */
 export const putBackDelivery = (
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
   delayMs: number,
+  planned = false,
 ): Promise<void> => {
   const months = recentMonthsOfIds([notification])
   return execute(db, {
     name: nameWithin(months, 'put-back-delivery'),
     // More than one carrier in this round: the claim was a failover, which does not count any more.
     text: `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int, tried = null,
-             lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond'
+             lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond', delayed = delayed or not $6::boolean
            where ${heldIn(months)}`,
-    values: [notification, channel, attempt, owner, delayMs],
+    values: [notification, channel, attempt, owner, delayMs, planned],
   })
 }
 
@@ -67,7 +71,8 @@ export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise
        order by notification_id, channel for no key update skip locked
      )
      update delivery d set state = 'queued', attempt = d.attempt - 1, failovers = d.failovers - (cardinality(d.tried) > 1)::int,
-       tried = case when cardinality(d.tried) > 1 then trim_array(d.tried, 1) end, lease_owner = null, lease_until = null, due_at = greatest(due_at, now())
+       tried = case when cardinality(d.tried) > 1 then trim_array(d.tried, 1) end, lease_owner = null, lease_until = null, due_at = greatest(due_at, now()),
+       delayed = true
      from lost l where d.notification_id = l.notification_id and d.channel = l.channel`,
     [owners],
   )

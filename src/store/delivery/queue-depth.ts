@@ -68,17 +68,20 @@ export const readQueueDepth = (db: Queryable, channels: readonly Channel[], most
     [channels, most],
   )
 
-export interface OldestTried {
+export interface OldestLate {
   channel: Channel
   mode: Mode
   seconds: number
 }
 
+/** Of each channel and mode: one that was accepted long ago for a date of its own may hide some that wait for longer. */
+const MOST_AGED = 1_000
+
 /**
- * Since when the oldest delivery that was tried and is not finished has been accepted, or should have been sent if its sender chose a
- * date. A retry moves due_at, and not this.
+ * Since when the oldest delivery that was tried or put back, and is not finished, has been accepted, or should have been sent if its sender
+ * chose a date. A retry moves due_at, and not this. What a rule of contact puts off waits as planned, and does not count.
  */
-export const readOldestTried = (db: Queryable, channels: readonly Channel[]): Promise<OldestTried[]> =>
+export const readOldestLate = (db: Queryable, channels: readonly Channel[]): Promise<OldestLate[]> =>
   queryRows(
     db,
     `select f.channel, f.mode, extract(epoch from now() - min(greatest(n.accepted_at, n.send_at)))::float8 as seconds
@@ -86,12 +89,12 @@ export const readOldestTried = (db: Queryable, channels: readonly Channel[]): Pr
        select c.channel, m.mode, d.notification_id from unnest($1::text[]) as c(channel) cross join ${MODES}
        cross join lateral (
          select notification_id from delivery
-         where state in ('queued', 'uncertain') and attempt > 0 and channel = c.channel and mode = m.mode order by notification_id limit 1
+         where state in ('queued', 'uncertain') and coalesce(delayed, attempt > 0) and channel = c.channel and mode = m.mode
+         order by notification_id limit $2
        ) d
        union all
        -- As many as the workers hold.
-       (select distinct on (channel, mode) channel, mode, notification_id from delivery where state = 'sending' and attempt > 1
-        order by channel, mode, notification_id)
+       select channel, mode, notification_id from delivery where state = 'sending' and coalesce(delayed, attempt > 1)
      ) f join notification n on n.id = f.notification_id group by f.channel, f.mode`,
-    [channels],
+    [channels, MOST_AGED],
   )

@@ -265,6 +265,7 @@ const writeRecordsIn = (months: IdMonths | null): string => `
       attempt = case when u.ordinal > d.ordinal then 0 else d.attempt - u."undoesClaim"::int end,
       failovers = case when u.ordinal > d.ordinal then 0 else d.failovers - (u."undoesClaim" and coalesce(cardinality(d.tried), 0) > 1)::int end,
       tried = case when u.failover or u.state = 'sending' then d.tried end,
+      delayed = case when u."undoesClaim" then false when u.state = d.state and u.ordinal = d.ordinal then d.delayed end,
       bound_carrier = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.carrier else d.bound_carrier end,
       processed_at = u."processedAt", prepared_at = u."preparedAt", sent_at = u."sentAt", delivered_at = u."deliveredAt", read_at = u."readAt",
       confirmed_at = u."confirmedAt", link_opened_at = u."linkOpenedAt", answered_at = u."answeredAt", failed_at = u."failedAt",

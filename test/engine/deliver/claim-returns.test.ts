@@ -1,4 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
+import { SendError } from '../../../src/channels/provider.js'
+import { FilesUnavailable } from '../../../src/domain/errors.js'
+import type { Claim } from '../../../src/store/delivery/claims.js'
+import { readOldestLate } from '../../../src/store/delivery/queue-depth.js'
 import { gatewayForFile } from '../../support/gateway/gateway.js'
 import {
   endWork,
@@ -37,6 +41,12 @@ const stored = async (id: string): Promise<Record<string, unknown>> =>
       [id],
     )
   ).rows[0]
+
+/** Of the oldest late delivery, as if this notification had been accepted ten minutes ago. */
+async function ageOf(id: string): Promise<number | undefined> {
+  await database.tamper("update notification set accepted_at = now() - interval '10 minutes' where id = $1", [id])
+  return (await readOldestLate(database.pool, ['email'])).find(({ mode }) => mode === 'live')?.seconds
+}
 
 /** A carrier that can carry nothing of what comes here, and says so when it is asked to. */
 function unable(): ScriptedCarrier {
@@ -95,7 +105,7 @@ test('what one carrier passes on to another counts against the rate of that one,
   expect(can.got).toMatchObject([{ notification: id, attempt: 1 }])
 })
 
-test('what only an absent carrier can carry waits for it without spending attempts', async () => {
+test('what only an absent carrier can carry waits for it without spending attempts, and its age counts on', async () => {
   const can = new ScriptedCarrier()
   Object.assign(can, { ready: false })
   work({ name: 'can', carrier: can }, { name: 'cannot', carrier: unable() })
@@ -103,12 +113,35 @@ test('what only an absent carrier can carry waits for it without spending attemp
   await expect
     .poll(() => stored(id), { timeout: 120_000 })
     .toMatchObject({ state: 'queued', attempt: 0, owner: null, later: true })
+  expect(await ageOf(id)).toBeGreaterThanOrEqual(600)
   Object.assign(can, { ready: true })
   await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
   worker!.wakes.notify()
   await described(id).toBe('Enviado')
   const { rows } = await database.pool.query('select type from event where notification_id = $1 order by seq', [id])
   expect(rows.map(({ type }) => type)).toEqual(['accepted', 'sent'])
+})
+
+test.each([
+  ['a destination that pauses', new SendError('temporary', 'O destino está em pausa.', { untried: true, retryAfterMs: 60_000 })],
+  ['files that are away', new FilesUnavailable('O lugar dos arquivos não responde.')],
+])('%s puts a message back, which does not reset its age; one that goes has none', async (_, away) => {
+  let isAway = true
+  const carrier = new ScriptedCarrier()
+  const prepare = async ({ notification, reference, attempt }: Claim) => {
+    if (isAway) throw away
+    return { notification, reference, attempt }
+  }
+  work({ carrier, options: { prepare } })
+  const id = await accept()
+  await expect.poll(() => stored(id)).toMatchObject({ state: 'queued', attempt: 0, owner: null, later: true })
+  expect(await ageOf(id)).toBeGreaterThanOrEqual(600)
+  isAway = false
+  await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  worker!.wakes.notify()
+  await described(id).toBe('Enviado')
+  expect(carrier.got).toMatchObject([{ attempt: 1 }])
+  expect(await ageOf(id)).toBeUndefined()
 })
 
 test('what no carrier can carry is refused by the one that it came to', async () => {

@@ -1,10 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
 import { moduleOf } from '../../../src/channels/registry.js'
-import { StoreBusy } from '../../../src/domain/errors.js'
+import { FilesUnavailable, StoreBusy } from '../../../src/domain/errors.js'
 import { createContactGate } from '../../../src/engine/deliver/contact-gate.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
 import { deleteOldContacts } from '../../../src/store/delivery/contacts.js'
 import { findComing } from '../../../src/store/delivery/deliveries.js'
+import { readOldestLate } from '../../../src/store/delivery/queue-depth.js'
 import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway/gateway.js'
 import {
   endWork,
@@ -109,11 +110,51 @@ test('the hours are those of the recipient’s area code', async () => {
   expect(carrier.got.map(({ notification }) => notification)).toEqual([manaus])
 })
 
-test('a wait that ends in a moment is no event', async () => {
-  now = new Date('2027-07-07T10:59:59Z')
-  work()
+test('what waits for the hours is not late, even if it was put back before; once it is tried and fails, it is', async () => {
+  const isLate = async (): Promise<boolean> => (await readOldestLate(database.pool, ['sms'])).some(({ mode }) => mode === 'live')
+  now = NIGHT
+  let isAway = true
+  const carrier = work(() => Promise.reject(refused('temporary')), {
+    prepare: async ({ notification, reference, attempt }) => {
+      if (isAway) throw new FilesUnavailable('O lugar dos arquivos não responde.')
+      return { notification, reference, attempt }
+    },
+    // Longer than this clock is ahead: what is put back for longer than the whole plan uses up attempts.
+    retryDelaysMs: Array<number>(20).fill(365 * 86_400_000),
+  })
   const id = await accept()
+  await expect.poll(() => rowOf(id)).toMatchObject({ state: 'queued', attempt: 0, lease_owner: null })
+  await expect.poll(isLate).toBe(true)
+  isAway = false
+  await passTime()
+  await expect.poll(() => typesOf(id)).toEqual(['accepted', 'postponed'])
+  expect(await isLate()).toBe(false)
+  now = new Date('2027-07-07T11:00:01Z')
+  await passTime()
+  await expect.poll(() => typesOf(id)).toEqual(['accepted', 'postponed', 'retried'])
+  expect(await isLate()).toBe(true)
+  now = new Date('2027-07-08T02:00:00Z')
+  await passTime()
+  await expect.poll(() => typesOf(id)).toEqual(['accepted', 'postponed', 'retried', 'postponed'])
+  expect(await isLate()).toBe(false)
+  expect(carrier.got).toHaveLength(1)
+})
+
+test('a wait that ends in a moment is no event, and does not make a message late', async () => {
+  now = new Date('2027-07-07T10:59:59Z')
+  let asked = 0
+  const contact = createContactGate(moduleOf('sms'), database.pool, () => now.getTime())!
+  work(undefined, {
+    contact: claim => {
+      asked++
+      return contact(claim)
+    },
+  })
+  const id = await accept()
+  await expect.poll(() => asked).toBeGreaterThan(0)
   await expect.poll(async () => (await rowOf(id)).state).toBe('queued')
+  const { rows } = await database.pool.query('select delayed from delivery where notification_id = $1', [id])
+  expect(rows).toEqual([{ delayed: null }])
   now = new Date('2027-07-07T11:00:01Z')
   await described(id).toBe('Enviado')
   expect(await typesOf(id)).toEqual(['accepted', 'sent'])
