@@ -14,7 +14,7 @@ import { insertEndpoint, readWebhookDepth } from '../../src/store/webhook/endpoi
 import { databaseForTest } from '../support/database/database.js'
 import { readPlans } from '../support/database/plans.js'
 import { createAccount, gatewayForFile, gatewayForTest, readMetrics } from '../support/gateway/gateway.js'
-import { refused, ScriptedCarrier, workersForTests } from '../support/gateway/lanes.js'
+import { QUICK_TIMING, refused, ScriptedCarrier, workersForTests } from '../support/gateway/lanes.js'
 import { request, send, validSend } from '../support/gateway/requests.js'
 import { findProgram } from '../support/programs/other-programs.js'
 
@@ -89,6 +89,20 @@ test('a carrier whose circuit breaker is open is shown as paused', async () => {
   await workerReports(database.pool, lanes).report()
   const seen = (await readStates(database.pool)).filter(state => state.carrier === 'failing')
   expect(seen).toEqual([{ channel: 'email', mode: 'live', carrier: 'failing', state: 'paused', rate: null, workers: 1 }])
+})
+
+test('a carrier that failed again and again is shown as paused until it takes a message, also while it is probed', async () => {
+  const atCalls: string[] = []
+  const carrier = new ScriptedCarrier(() => {
+    atCalls.push(lanes[0]!.health)
+    if (atCalls.length <= 15) throw refused('temporary')
+    return {}
+  })
+  const timing = { ...QUICK_TIMING, firstPauseMs: 20, longestPauseMs: 20 }
+  const { lanes } = work({ name: 'probed', carrier, options: { timing, retryDelaysMs: Array<number>(30).fill(1) } })
+  await described(await accept()).toBe('Enviado')
+  expect(atCalls).toEqual([...Array(10).fill('open'), ...Array(6).fill('paused')])
+  expect(lanes[0]!.health).toBe('open')
 })
 
 test('what could not be reported is part of the next report', async () => {

@@ -103,10 +103,13 @@ export class Lane<Message> {
     return !this.#stopping && carrier.ready !== false && !isPaused && this.#breaker.allows()
   }
 
-  /** For people: whether the carrier takes messages, is left alone for a while, or is not connected. */
+  /**
+   * For people: whether the carrier takes messages, is left alone for a while, or is not connected. Between the end of a pause and the
+   * answer to a probe it may be tried, and is not known to work: an alarm that looks at such a moment would be quiet again.
+   */
   get health(): 'open' | 'paused' | 'closed' {
     if (this.#options.carrier.ready === false) return 'closed'
-    return this.open || this.#stopping ? 'open' : 'paused'
+    return this.#stopping || (this.open && !this.#breaker.probing) ? 'open' : 'paused'
   }
 
   /** Whether the carrier asked for a short pause only. The lane waits for its end; other carriers take over when this one fails. */
