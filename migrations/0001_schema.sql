@@ -354,6 +354,8 @@ create index delivery_uncertain_carrier on delivery (channel, mode, carrier, due
 create index delivery_uncertain_account on delivery (account_id, mode, notification_id, channel) where state = 'uncertain';
 create index delivery_unresolved on delivery (account_id, mode, notification_id, channel) where state = 'unresolved';
 create index delivery_dead on delivery (account_id, mode, notification_id, channel) where state = 'dead';
+-- Counts those that gave up, of all and of the last hour. They stay for years.
+create index delivery_dead_since on delivery (channel, mode, failed_at) where state = 'dead';
 -- Finds the message that a recipient's reply belongs to, by the number (E.164). E-mail addresses cost the index nothing.
 create index delivery_number on delivery (recipient, notification_id) where recipient like '+%';
 -- Finds the notifications of a scope to an address, a number or a name, newest first.

@@ -708,6 +708,7 @@ CREATE TABLE delivery (
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrier, due_at) WHERE state = 'queued'::text AND bound_carrier IS NOT NULL;
 CREATE INDEX delivery_dead ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'dead'::text;
+CREATE INDEX delivery_dead_since ON delivery USING btree (channel, mode, failed_at) WHERE state = 'dead'::text;
 CREATE INDEX delivery_failover ON delivery USING btree (channel, mode, bulk, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
 CREATE INDEX delivery_late ON delivery USING btree (channel, mode, notification_id) WHERE (state = ANY (ARRAY['queued'::text, 'uncertain'::text])) AND COALESCE(delayed, attempt > 0);
 CREATE INDEX delivery_leased ON delivery USING btree (lease_until) WHERE state = 'sending'::text;

@@ -6,7 +6,7 @@ import { channels } from '../../src/channels/registry.js'
 import type { FailureNote } from '../../src/engine/deliver/failed-attempt.js'
 import { readStates } from '../../src/store/carrier/health.js'
 import { readTotals } from '../../src/store/carrier/totals.js'
-import { readOldestLate, readQueueDepth } from '../../src/store/delivery/queue-depth.js'
+import { countGivenUp, readOldestLate, readQueueDepth } from '../../src/store/delivery/queue-depth.js'
 import { readLogLag } from '../../src/store/evidence/log-head.js'
 import { openPool } from '../../src/store/postgres.js'
 import { countStart, readStarts, readWorkers } from '../../src/store/processes.js'
@@ -146,6 +146,26 @@ test('every failed attempt is told once, with its reason and code, and without w
   ])
 })
 
+test('what gave up within the last hour is counted by channel and mode, whatever gave up before, until somebody retries it', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
+  work({ name: 'away', carrier, options: { retryDelaysMs: [] } })
+  const givenUp = async () =>
+    (await countGivenUp(database.pool, channels)).find(({ channel, mode }) => channel === 'email' && mode === 'live')!.count
+  const before = await givenUp()
+  const ids = await Promise.all(Array.from({ length: 3 }, () => accept()))
+  for (const id of ids) await described(id).toBe('Falha no envio')
+  expect(await givenUp()).toBe(before + 3)
+  const setBack = "update delivery set failed_at = now() - interval '61 minutes' where notification_id = $1"
+  await database.pool.query(setBack, [ids[0]])
+  await database.pool.query(
+    "update delivery set state = 'queued', due_at = now() + interval '1 hour' where notification_id = $1",
+    [ids[1]],
+  )
+  expect(await givenUp()).toBe(before + 1)
+  const metrics = await readMetrics(gateway.url)
+  expect(metricOf(metrics, 'carteiro_deliveries_given_up{channel="voice",mode="live"}')).toBe(0)
+})
+
 test('the age of the oldest delivery counts from its acceptance, and retries do not reset it', async () => {
   const own = await databaseForTest()
   const { token } = await createAccount(own.pool)
@@ -246,15 +266,22 @@ test('reading the metrics costs the same however much waits: counts stop, and ev
   )
   const depths = await readQueueDepth(own.pool, channels, 3)
   expect(depths.find(({ channel, state }) => channel === 'sms' && state === 'queued')?.count).toBe(3)
-  expect(depths.filter(({ state }) => state === 'dead').reduce((sum, { count }) => sum + count, 0)).toBe(3)
+  // What gave up long ago on one channel hides nothing of another.
+  expect(
+    depths
+      .filter(({ state }) => state === 'dead')
+      .map(({ channel, count }) => `${channel} ${count}`)
+      .sort(),
+  ).toEqual(['email 3', 'sms 3'])
   const plans = await readPlans(own.pool, async () => {
     await readQueueDepth(own.pool, channels)
     await readOldestLate(own.pool, channels)
+    await countGivenUp(own.pool, channels)
     await readWebhookDepth(own.pool)
     await readLogLag(own.pool)
     for (const read of [readTotals, readStates, readWorkers, readStarts]) await read(own.pool)
   }, ['enable_seqscan = off', 'enable_bitmapscan = off'])
-  expect(plans).toHaveLength(8)
+  expect(plans).toHaveLength(9)
   const { plan: waiting } = plans.find(({ sql }) => sql.includes('from webhook_message'))!
   expect(waiting).toContain('using webhook_message_order')
   expect(waiting).not.toContain('Sort')

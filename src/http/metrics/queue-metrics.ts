@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Channel } from '../../domain/channel.js'
 import { findOverdue } from '../../engine/upkeep/alarm.js'
 import { listHolds, scopeOfHold } from '../../store/delivery/holds.js'
-import { type QueueDepth, readOldestLate, readQueueDepth } from '../../store/delivery/queue-depth.js'
+import { countGivenUp, type QueueDepth, readOldestLate, readQueueDepth } from '../../store/delivery/queue-depth.js'
 import type { Pool } from '../../store/postgres.js'
 import { readWebhookDepth, type WebhookDepth } from '../../store/webhook/endpoints.js'
 import { addGauge } from './gauge.js'
@@ -14,6 +14,7 @@ export function addQueueMetrics(registry: Registry, pool: Pool, channels: readon
   addWebhookMetrics(registry, pool)
   addHoldMetrics(registry, pool)
   addDepthMetrics(registry, queue)
+  addGivenUpMetric(registry, pool, channels)
   addAgeMetric(registry, pool, channels, queue)
 }
 
@@ -68,6 +69,20 @@ function addDepthMetrics(registry: Registry, queue: ReadQueue): void {
   addQueueGauge('deliveries', 'Deliveries that are not finished.', 'count')
   addQueueGauge('deliveries_oldest_seconds', 'Since when the oldest of them has been due.', 'oldestSeconds')
   addQueueGauge('deliveries_standing_still', 'Alarm: deliveries that should move and do not.', 'count', findOverdue)
+}
+
+function addGivenUpMetric(registry: Registry, pool: Pool, channels: readonly Channel[]): void {
+  const givenUp = cacheRead(() => countGivenUp(pool, channels))
+  new Gauge({
+    name: 'carteiro_deliveries_given_up',
+    help: 'Deliveries whose last attempt failed within the last hour, and that nobody has retried since.',
+    labelNames: ['channel', 'mode'],
+    registers: [registry],
+    async collect() {
+      this.reset()
+      for (const { channel, mode, count } of (await givenUp()) ?? []) this.set({ channel, mode }, count)
+    },
+  })
 }
 
 function addAgeMetric(registry: Registry, pool: Pool, channels: readonly Channel[], queue: ReadQueue): void {
