@@ -166,6 +166,33 @@ test('what gave up within the last hour is counted by channel and mode, whatever
   expect(metricOf(metrics, 'carteiro_deliveries_given_up{channel="voice",mode="live"}')).toBe(0)
 })
 
+test('what should have moved more than 15 minutes ago is shown as standing still, and so is a lease that nobody took up', async () => {
+  const own = await databaseForTest()
+  const { id } = await createAccount(own.pool)
+  const watched = await gatewayForTest(own.pool)
+  await own.pool.query(
+    `with made as materialized (
+       select uuidv7() as id, state, channel, minutes from unnest($2::text[], $3::text[], $4::int[]) as d(state, channel, minutes)
+     ), notifications as (
+       insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
+       select id, $1, 'live', now(), 'Maria', 'Aviso', '' from made)
+     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, failed_at, lease_until, lease_owner)
+     select id, channel, $1, 'live', state, at, 1, 'always', 'x', '{}', at, at, $1 from (select *, now() - minutes * interval '1 minute' as at from made) m`,
+    [
+      id,
+      ['queued', 'queued', 'queued', 'waiting', 'sending', 'uncertain', 'unresolved', 'dead'],
+      ['sms', 'sms', 'email', 'voice', 'letter', 'sms', 'sms', 'sms'],
+      [16, 1, 14, 16, 16, 16, 16, 16],
+    ],
+  )
+  const still = (await readMetrics(watched.url))
+    .split('\n')
+    .filter(line => line.startsWith('carteiro_deliveries_standing_still{'))
+  const labelled = (channel: string, state: string, count: number): string =>
+    `carteiro_deliveries_standing_still{channel="${channel}",mode="live",state="${state}"} ${count}`
+  expect(still.sort()).toEqual([labelled('letter', 'sending', 1), labelled('sms', 'queued', 2), labelled('voice', 'waiting', 1)])
+})
+
 test('the age of the oldest delivery counts from its acceptance, and retries do not reset it', async () => {
   const own = await databaseForTest()
   const { token } = await createAccount(own.pool)
