@@ -381,6 +381,19 @@ describe('the Kubernetes manifests', () => {
     expect(command!.envFrom).toEqual(migrate!.envFrom)
   })
 
+  test('give Prometheus every pod of the API, ready or not: counters of two pods must not be mixed', () => {
+    const { labels, pod } = podsOf().find(({ name }) => name === 'carteiro-api')!
+    const { ports, ...spec } = named('Service', 'carteiro-api-metrics').spec!
+    expect(spec).toEqual({ clusterIP: 'None', publishNotReadyAddresses: true, selector: labels })
+    // Without an address of its own a Service translates no port.
+    const [{ name, containerPort }] = pod.containers[0]!.ports as [{ name: string; containerPort: number }]
+    expect(ports).toEqual([{ name, port: containerPort, targetPort: name }])
+    const { namespace } = manifests().find(({ kind }) => kind === 'Kustomization') as unknown as { namespace: string }
+    expect(readSource('deploy/prometheus/prometheus.yaml')).toContain(
+      `names: [carteiro-api-metrics.${namespace}.svc.cluster.local], type: A, port: ${containerPort} }`,
+    )
+  })
+
   test.each(['carteiro-api', 'carteiro-worker'])(
     'keep one pod of %s through a disruption: budget, service and deployment agree',
     name => {
