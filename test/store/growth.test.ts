@@ -192,7 +192,7 @@ test('only columns of indexes are analyzed: all others cost a processor and choo
     [
       `delivery_${month}`,
       (
-        'account_id attempt bound_carrier bulk carrier channel condition delivered_at due_at failure ' +
+        'account_id attempt bound_carrier bulk carrier channel condition delayed delivered_at due_at failed_at failure ' +
         'lease_until mode notification_id recipient state tracking_code tried'
       ).split(' '),
     ],
