@@ -1,8 +1,9 @@
 import { Command, CommanderError } from 'commander'
+import { explainStoreFault } from '../app/database/store-fault.js'
 import { loadEnvFile } from '../app/process/env-file.js'
 import { readVersion } from '../app/version.js'
 import { channelModules } from '../channels/registry.js'
-import { FileDamaged, FilesUnavailable, OperatorError, Refusal, StoreUnavailable } from '../domain/errors.js'
+import { FileDamaged, FilesUnavailable, OperatorError, Refusal } from '../domain/errors.js'
 import { speakPortuguese } from './portuguese.js'
 
 /** A command is loaded only when it is named: listing an address must not wait for the whole gateway. */
@@ -90,9 +91,7 @@ function throwInsteadOfExit(command: Command): void {
 function explain(error: unknown): string {
   if (error instanceof OperatorError || error instanceof Refusal || error instanceof FileDamaged) return error.message
   if (error instanceof FilesUnavailable) return `${error.message} (FILES_URL)`
-  const { code, message } = (error instanceof StoreUnavailable ? error.cause : error) as { code?: string; message?: string }
-  if (error instanceof StoreUnavailable || ['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', '28P01', '3D000'].includes(code ?? '')) {
-    return `O banco de dados não respondeu (${code ?? message}). Verifique DATABASE_URL e se o servidor está no ar.`
-  }
+  const fault = explainStoreFault(error)
+  if (fault !== null) return fault
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
