@@ -157,14 +157,23 @@ export async function findBeyond(db: Queryable, folder = MIGRATIONS): Promise<st
 
 const OWNER_NEEDED = 'Rode "carteiro migrate" com DATABASE_URL e DATABASE_OWNER_URL, a URL do dono das tabelas.'
 
-/** Whether this connection may change the schema. False: the schema belongs to another role, and is only read. */
-async function mayMigrate(db: Queryable): Promise<boolean> {
-  const { exists, owns, reads, creates } = (await queryRow<Record<'exists' | 'owns' | 'reads' | 'creates', boolean>>(
+const readRights = async (db: Queryable) =>
+  (await queryRow<Record<'exists' | 'owns' | 'reads' | 'creates', boolean>>(
     db,
     `select m.oid is not null as exists, coalesce(pg_has_role(m.relowner, 'USAGE'), false) as owns,
        coalesce(has_table_privilege(m.oid, 'select'), false) as reads, has_schema_privilege('public', 'create') as creates
      from (select to_regclass('public.migration') as oid) r left join pg_class m on m.oid = r.oid`,
   ))!
+
+/** Whether this connection owns the tables, or may make them where there are none. */
+export async function ownsSchema(db: Queryable): Promise<boolean> {
+  const { exists, owns, creates } = await readRights(db)
+  return exists ? owns : creates
+}
+
+/** Whether this connection may change the schema. False: the schema belongs to another role, and is only read. */
+async function mayMigrate(db: Queryable): Promise<boolean> {
+  const { exists, owns, reads, creates } = await readRights(db)
   if (exists ? !owns && !reads : !creates)
     throw new OperatorError(`O usuário de DATABASE_URL não tem permissões neste banco. ${OWNER_NEEDED}`)
   return owns || !exists

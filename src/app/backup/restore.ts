@@ -10,9 +10,11 @@ import type { ObjectStore } from '../../runtime/objects/object-store.js'
 import { openStream, SealedStreamFault } from '../../runtime/sealed-stream.js'
 import { copyIn } from '../../store/backup/copy-stream.js'
 import { restoreFiles } from '../../store/backup/files.js'
+import { releaseInstallation, takeInstallation } from '../../store/backup/restore-lock.js'
 import {
   type BackupConnection,
   beginRestoring,
+  clearTables,
   commitRestoring,
   connectUnhurried,
   copyInText,
@@ -22,6 +24,9 @@ import {
   listCopiedTables,
 } from '../../store/backup/tables.js'
 import { openRestoration } from '../../store/home-server.js'
+import { ownsSchema } from '../../store/migrate.js'
+import { isOutage, sqlState } from '../../store/postgres.js'
+import { explainStoreFault } from '../database/store-fault.js'
 import { type Frame, FrameFault, type Manifest, readFrames } from './frames.js'
 
 export interface ReadingParts {
@@ -36,6 +41,8 @@ export interface RestoreParts extends ReadingParts {
   files: ObjectStore | null
   /** Brings an empty database to the schema of the backup. */
   migrate(upTo: number): Promise<unknown>
+  /** Refuses a master key where another one is in its place. */
+  checkKey(masterKey: Buffer): void
   /** Puts the master key in its place; refuses where another one is there. Before the commit: a key without a database does no harm. */
   keepKey(masterKey: Buffer): void
 }
@@ -60,7 +67,9 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreReport>
   const client = await connectUnhurried(parts.ownerUrl)
   const files = restoreFiles(parts.files)
   try {
+    if (!(await ownsSchema(client))) throw new OperatorError(OWNER_NEEDED)
     await refuseUsed(client)
+    await takeInstallation(client)
     return await readBackup(parts, {
       begin: manifest => beginRestore(client, manifest, parts),
       table: async (table, data) => copyIn(client, copyInText(table), data),
@@ -78,10 +87,23 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreReport>
     // The database may have been committed, and then it needs its files.
     if (error instanceof StoreUnavailable && error.maybeCommitted) throw new OperatorError(UNKNOWN_COMMIT, { cause: error })
     await files.undo().catch(() => {})
-    throw error
+    throw explainRefusal(error)
   } finally {
+    // Before the session ends, which may take the server a moment: the command itself goes on with the database.
+    await releaseInstallation(client).catch(() => {})
     await client.end().catch(() => {})
   }
+}
+
+const OWNER_NEEDED =
+  'Restaurar pede o dono do banco: defina DATABASE_OWNER_URL com a URL dele e rode "carteiro restore" outra vez. Nada foi gravado, e "carteiro migrate" não é preciso.'
+
+/** Nothing of the restore is left: what the server said, or that the connection broke, is told with the cure. */
+function explainRefusal(error: unknown): unknown {
+  const isAnswer = sqlState(error) !== ''
+  const isRaw = !(error instanceof StoreUnavailable) && (isAnswer || isOutage(error))
+  const fault = explainStoreFault(isRaw ? new StoreUnavailable(error, { reachable: isAnswer }) : error)
+  return fault === null ? error : new OperatorError(`A restauração parou, e nada foi restaurado. ${fault}`, { cause: error })
 }
 
 const UNKNOWN_COMMIT =
@@ -107,7 +129,8 @@ async function refuseUsed(client: BackupConnection): Promise<void> {
     )
 }
 
-async function beginRestore(client: BackupConnection, manifest: Manifest, { migrate }: RestoreParts): Promise<void> {
+async function beginRestore(client: BackupConnection, manifest: Manifest, { migrate, checkKey }: RestoreParts): Promise<void> {
+  checkKey(Buffer.from(manifest.masterKey, 'hex'))
   const newest = manifest.migrations.at(-1)?.number ?? 0
   await migrate(newest)
   const applied = await listAppliedMigrations(client)
@@ -121,7 +144,12 @@ async function beginRestore(client: BackupConnection, manifest: Manifest, { migr
   const here = await listCopiedTables(client)
   const missing = manifest.tables.filter(({ name }) => !here.some(table => table.name === name))
   if (missing.length > 0) throw new FrameFault(`there is no table ${missing[0]!.name}`)
-  await beginRestoring(client, [...here].reverse(), manifest.months)
+  const tables = [...here].reverse()
+  await beginRestoring(client, tables)
+  // Only now nothing more can come: a node that was about to connect when the restore looked has done so.
+  await takeInstallation(client)
+  await refuseUsed(client)
+  await clearTables(client, tables, manifest.months)
 }
 
 interface Writer {

@@ -4,6 +4,7 @@ import { type ObjectStore, ObjectStoreFault } from '../../runtime/objects/object
 import { openObjectStore } from '../../runtime/objects/settings.js'
 import { watchStore } from '../../runtime/objects/watched-store.js'
 import { mayRewriteHistory, readUser } from '../../store/application-role.js'
+import { joinInstallation } from '../../store/backup/restore-lock.js'
 import { openEmbedded } from '../../store/embedded/server.js'
 import { claimInstallation, readFingerprint } from '../../store/installation.js'
 import { migrate } from '../../store/migrate.js'
@@ -42,19 +43,33 @@ export async function prepareDatabase(
   loadKeys: (isNew: boolean, fingerprint: string | null) => Keys,
 ): Promise<{ keys: Keys; migrations: string[] }> {
   for (const url of new Set([database.ownerUrl, database.url])) await refuseSharedSessions(url)
-  const owner = openPool({ url: database.ownerUrl, size: 1, asOwner: true, onError: () => {} })
+  const owner = openPool({ url: database.ownerUrl, size: 2, asOwner: true, onError: () => {} })
   try {
     if ((await readServerVersion(owner)) < 150_000)
       throw new OperatorError(
         'É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo. Atualize-o ou informe outro em DATABASE_URL.',
       )
-    const migrations = await migrate(owner, await readApplication(owner, database))
-    const fingerprint = await readFingerprint(owner)
-    const keys = loadKeys(fingerprint === null, fingerprint)
-    await claimKeys(owner, keys)
-    return { keys: await findRoot(owner, keys), migrations }
+    return await unlessRestoring(owner, async () => {
+      const migrations = await migrate(owner, await readApplication(owner, database))
+      const fingerprint = await readFingerprint(owner)
+      const keys = loadKeys(fingerprint === null, fingerprint)
+      await claimKeys(owner, keys)
+      return { keys: await findRoot(owner, keys), migrations }
+    })
   } finally {
     await owner.end()
+  }
+}
+
+async function unlessRestoring<T>(owner: Pool, work: () => Promise<T>): Promise<T> {
+  const client = await owner.connect()
+  client.on('error', () => {})
+  try {
+    await joinInstallation(client)
+    return await work()
+  } finally {
+    // Closing the connection also releases the lock.
+    client.release(true)
   }
 }
 

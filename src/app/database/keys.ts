@@ -78,12 +78,21 @@ export function adoptNextKey({ masterKey, nextMasterKey, dataFolder }: Config, n
 }
 
 /** Puts the key of a backup in its place. Another key that is there already stays, and is refused. */
-export function keepMasterKey({ masterKey, dataFolder }: Config, restored: Buffer): void {
+export function keepMasterKey(config: Config, restored: Buffer): void {
+  if (config.masterKey === null) placeKeyFile(join(config.dataFolder, KEY_FILE), restored)
+  refuseOtherMasterKey(config, restored)
+}
+
+/** A key that a start made by itself is refused as well: only a person knows that nothing needs it. */
+export function refuseOtherMasterKey({ masterKey, dataFolder }: Config, restored: Buffer): void {
   const path = join(dataFolder, KEY_FILE)
-  if (masterKey === null) placeKeyFile(path, restored)
+  if (masterKey === null && !existsSync(path)) return
   if (loadMasterKey({ masterKey, dataFolder }, false).equals(restored)) return
-  const place = masterKey === null ? path : 'CARTEIRO_MASTER_KEY'
-  throw new OperatorError(`${place} tem outra chave mestra, e a cópia só abre com a dela. Retire a que está lá e repita.`)
+  throw new OperatorError(
+    masterKey === null
+      ? `${path} tem outra chave mestra, e a cópia só abre com a dela. Guarde esse arquivo com outro nome (mv ${path} ${path}.anterior) e repita. Nada foi restaurado.`
+      : 'CARTEIRO_MASTER_KEY tem outra chave mestra, e a cópia só abre com a dela. Ponha a chave da cópia no lugar dela, ou retire-a, e repita. Nada foi restaurado.',
+  )
 }
 
 function readKeyFile(path: string, isNew: boolean): Buffer {

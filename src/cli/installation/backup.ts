@@ -8,7 +8,7 @@ import { settleRestore } from '../../app/backup/settle.js'
 import { type Config, readConfig } from '../../app/config.js'
 import { migrateOnly, openDatabase, openFiles, openRolePool, prepareDatabase } from '../../app/database/database.js'
 import { MEMORY_FILE } from '../../app/database/database-memory.js'
-import { keepMasterKey, loadKeys } from '../../app/database/keys.js'
+import { keepMasterKey, loadKeys, refuseOtherMasterKey } from '../../app/database/keys.js'
 import { openLog } from '../../app/log.js'
 import { OperatorError } from '../../domain/errors.js'
 import { databaseClock } from '../../store/installation.js'
@@ -76,6 +76,7 @@ async function restore(config: Config, file: string, passphrase: string, options
       ownerUrl: database.ownerUrl,
       files: openFiles(config),
       migrate: upTo => migrateOnly(database, upTo),
+      checkKey: key => refuseOtherMasterKey(config, key),
       keepKey: key => keepMasterKey(config, key),
     }).finally(() => onProgress(null))
     await prepareDatabase(database, (isNew, fingerprint) => loadKeys(config, isNew, fingerprint))

@@ -1,6 +1,16 @@
 import pg from 'pg'
 import { OperatorError, StoreUnavailable } from '../../domain/errors.js'
-import { LOCKED, type Queryable, queryRow, queryRows, queryValue, queryValues, sqlState, withUnknownCommit } from '../postgres.js'
+import {
+  isLocked,
+  LOCKED,
+  type Queryable,
+  queryRow,
+  queryRows,
+  queryValue,
+  queryValues,
+  sqlState,
+  withUnknownCommit,
+} from '../postgres.js'
 import { CLIENT_SOCKET, Servers } from '../servers.js'
 
 /** A table that a backup copies. */
@@ -130,17 +140,63 @@ export const copyOutText = (table: CopiedTable): string =>
 export const copyInText = (table: CopiedTable): string =>
   `copy ${quoted(table.name)} (${columnsOf(table)}) from stdin (format binary)`
 
-/** null: nothing was ever written to this database. Otherwise how many accounts it has. */
+/** What migrations and starts write by themselves, before anybody uses the installation. Of the audit, only what says so. */
+const WRITTEN_BY_STARTS = [
+  'audit',
+  'checkpoint_target',
+  'chore_turn',
+  'document_certificate',
+  'guess_window',
+  'home_server',
+  'installation',
+  'invitation',
+  'log_head',
+  'log_key',
+  'rate_window',
+]
+
+/** Of those, the tables whose triggers let nobody delete. */
+const KEPT_BY_TRIGGERS = ['audit', 'document_certificate', 'log_key']
+
+/** null: nobody has stored anything in this database, though a node may have started on it. Otherwise how many accounts it has. */
 export async function findInstallation(db: Queryable): Promise<{ accounts: number } | null> {
   const row = await queryRow<{ migrated: boolean }>(db, "select to_regclass('public.installation') is not null as migrated")
   if (row?.migrated !== true) return null
-  return queryRow(db, 'select (select count(*) from account) as accounts from installation')
+  const names = (await listCopiedNames(db)).filter(name => !WRITTEN_BY_STARTS.includes(name))
+  const filled = names.map(name => `exists (select from ${quoted(name)})`)
+  const isUsed = await queryValue<boolean>(
+    db,
+    `select ${filled.join(' or ')} or exists (select from audit where actor <> 'start')`,
+  )
+  return isUsed === true ? queryRow(db, 'select count(*) as accounts from account') : null
 }
 
-/** Begins the transaction of a restore: without the rows that migrations write, with the months that the rows of the backup need. */
-export async function beginRestoring(db: Queryable, tables: readonly CopiedTable[], months: readonly string[]): Promise<void> {
-  await queryRows(db, 'begin')
-  for (const { name } of tables) await queryRows(db, `delete from ${quoted(name)}`)
+/** How long a restore waits for the tables that another session writes to. */
+const RESTORE_LOCK_MS = 30_000
+
+/** Begins the transaction of a restore, to which alone the tables belong from here on. */
+export async function beginRestoring(db: Queryable, tables: readonly CopiedTable[]): Promise<void> {
+  const names = tables.map(({ name }) => quoted(name))
+  try {
+    await queryRows(db, `begin; set local lock_timeout = ${RESTORE_LOCK_MS}`)
+    await queryRows(db, `lock table ${names.join(', ')} in exclusive mode`)
+    await queryRows(db, 'set local lock_timeout = 0')
+  } catch (cause) {
+    throw isLocked(cause) ? new OperatorError(TABLES_IN_USE, { cause }) : cause
+  }
+}
+
+const TABLES_IN_USE =
+  'Outra sessão (um psql, um pg_dump?) usa as tabelas deste banco. Nada foi restaurado: espere que ela termine e repita.'
+
+/** Without the rows that migrations and starts write, with the months that the rows of the backup need. */
+export async function clearTables(db: Queryable, tables: readonly CopiedTable[], months: readonly string[]): Promise<void> {
+  for (const { name } of tables) {
+    const isKept = KEPT_BY_TRIGGERS.includes(name)
+    if (isKept) await queryRows(db, `alter table ${quoted(name)} disable trigger user`)
+    await queryRows(db, `delete from ${quoted(name)}`)
+    if (isKept) await queryRows(db, `alter table ${quoted(name)} enable trigger user`)
+  }
   for (const month of months) await queryRows(db, 'select ensure_month($1::date::timestamptz)', [month])
 }
 
