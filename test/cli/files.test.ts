@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
@@ -68,6 +68,46 @@ test('files move takes letters out and back, and files check tells what is missi
     expect.stringMatching(/O serviço S3 s3\+http:\/\/127\.0\.0\.1:9\/b não respondeu.*\(FILES_URL\)/),
   ])
   expect(away.stderr).not.toMatch(/CHAVE|segredo/)
+})
+
+test('files check names folders that this installation does not use, and files drop deletes one of them, by its name and with --yes', async () => {
+  await database.pool.query('delete from blob')
+  const own = fileOf()
+  await storeFile(database.pool, own)
+  const other = '0123456789abcdef0123456789abcdef'
+  const objects = [`${other}/ab/ab${'0'.repeat(62)}-0123456789abcdef`, `${other}/cd/cd${'0'.repeat(62)}-0123456789abcdef`]
+  for (const object of objects) await storeAt(folder.url).put(object, Buffer.alloc(1_000), '')
+  mkdirSync(join(folder.path, 'notas/00'), { recursive: true })
+  writeFileSync(join(folder.path, 'notas/00/leia-me'), 'x')
+  const before = folder.names()
+  const ownFolder = before.find(name => name.includes(own.sha256))!.slice(0, 32)
+
+  const checked = await run(['files', 'check'])
+  expect(checked).toMatchObject({ status: 0, result: { otherFolders: [{ folder: other, files: 2, size: 2_000 }] } })
+  expect((await runCommand(['files', 'check'], database.url, { FILES_URL: folder.url })).stdout).toMatch(
+    new RegExp(`outras pastas +${other} \\(2 arquivos, 0,0 MiB, o mais novo de `),
+  )
+  expect(await run(['files', 'drop', ownFolder, '--yes'])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('é desta instalação'),
+  })
+  for (const name of ['notas', '../notas', 'f'.repeat(32)])
+    expect(await run(['files', 'drop', name, '--yes'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('files check'),
+    })
+  expect(await run(['files', 'drop', other])).toMatchObject({
+    status: 0,
+    result: { folder: other, files: 2, next: expect.stringMatching(/Nada foi apagado.*outra instalação.*--yes/) },
+  })
+  expect(folder.names()).toEqual(before)
+
+  expect(await run(['files', 'drop', other, '--yes'])).toMatchObject({ status: 0, result: { deleted: other, files: 2 } })
+  expect(folder.names()).toEqual(before.filter(name => !name.startsWith(other)))
+  const { rows } = await database.pool.query("select subject, detail from audit where action = 'files drop'")
+  expect(rows).toEqual([{ subject: other, detail: { files: 2, bytes: 2_000 } }])
+  expect(await run(['files', 'check'])).toMatchObject({ status: 0, result: { files: 1, otherFolders: [] } })
+  rmSync(join(folder.path, 'notas'), { recursive: true })
 })
 
 async function examined(FILES_URL: string): Promise<Finding> {

@@ -43,6 +43,12 @@ describe.each([
     expect(await store.read('um/ab/objeto-1', 0, 10)).toBeNull()
   })
 
+  test('lists its folders', async () => {
+    for (const name of ['quatro/00/a', 'quatro/00/b', 'cinco & seis/00/a']) await put(store, name, Buffer.from('x'))
+    expect(await store.listFolders()).toEqual(expect.arrayContaining(['quatro', 'cinco & seis']))
+    for (const name of await store.listFolders()) expect(name).not.toContain('/')
+  })
+
   test('lists the objects of one folder, with their sizes and dates, page by page', async () => {
     expect(await listAll(store, 'dois')).toEqual([])
     const names = ['dois/00/a', 'dois/00/b', 'dois/00/c', 'dois/01/a', 'dois/ff/a']

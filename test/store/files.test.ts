@@ -52,6 +52,7 @@ const watched = (store: ObjectStore): ObjectStore => ({
     return store.delete(...asked)
   },
   list: name => store.list(name),
+  listFolders: () => store.listFolders(),
 })
 
 const away = async (): Promise<void> => {

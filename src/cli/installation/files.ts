@@ -2,8 +2,17 @@ import { Command, CommanderError, Option } from 'commander'
 import { openFiles } from '../../app/database/database.js'
 import { blobUses } from '../../channels/registry.js'
 import { OperatorError } from '../../domain/errors.js'
+import { brazilianDate } from '../../domain/text/dates.js'
+import { MIB } from '../../domain/units.js'
 import { deleteLeftovers } from '../../store/files/leftovers.js'
 import { countOutside, listOutside, moveBlobs, type Side, verifyOutside } from '../../store/files/move.js'
+import {
+  deleteOtherFolder,
+  findOtherFolder,
+  isOwnFolder,
+  listOtherFolders,
+  type OtherFolder,
+} from '../../store/files/other-folders.js'
 import { filesOf, type Pool, transaction } from '../../store/postgres.js'
 import { audit, withDatabase, withLongTimeouts } from '../administration.js'
 import { addVerb } from '../options.js'
@@ -21,7 +30,7 @@ export function filesCommand(): Command {
   addVerb(
     files,
     'check',
-    'lê cada arquivo fora do banco e confere o hash; apaga sobras de mais de um dia. Sai com 1 se algo falta ou mudou',
+    'lê cada arquivo fora do banco e confere o hash; apaga sobras de mais de um dia e diz que pastas não são desta instalação. Sai com 1 se algo falta ou mudou',
   ).action((options: OutputOptions) => runForLong(options, pool => check(pool, options)))
   addVerb(files, 'move', 'leva gravações e cartas para FILES_URL ou de volta ao banco; pode ser interrompido e repetido')
     .addOption(
@@ -30,6 +39,16 @@ export function filesCommand(): Command {
         .makeOptionMandatory(),
     )
     .action(({ to, ...options }: OutputOptions & { to: Side }) => runForLong(options, pool => move(pool, to, options)))
+  addVerb(
+    files,
+    'drop',
+    'apaga uma pasta de FILES_URL que não é desta instalação, como a de antes de uma restauração; sem --yes, só a mostra',
+  )
+    .argument('<pasta>', 'o nome, como files check o mostra')
+    .option('--yes', 'apaga: não há volta')
+    .action((folder: string, { yes = false, ...options }: OutputOptions & { yes?: boolean }) =>
+      runForLong(options, pool => drop(pool, folder, yes)),
+    )
   return files
 }
 
@@ -61,7 +80,29 @@ async function check(pool: Pool, options: OutputOptions) {
   }
   const { deleted } = await deleteLeftovers(pool)
   const { whole, missing, damaged } = found
-  return { result: { files: whole, missing, damaged, leftovers: deleted }, faults: missing.length + damaged.length }
+  const others = filesOf(pool) === null ? [] : await listOtherFolders(pool)
+  const otherFolders = options.json === true ? others : others.map(describeFolder)
+  return { result: { files: whole, missing, damaged, leftovers: deleted, otherFolders }, faults: missing.length + damaged.length }
+}
+
+const describeFolder = ({ folder, files, size, newest }: OtherFolder): string =>
+  `${folder} (${files} arquivos, ${(size / MIB).toFixed(1).replace('.', ',')} MiB, o mais novo de ${brazilianDate(newest)})`
+
+const SHARED =
+  'Nada foi apagado. Se outra instalação usa o mesmo FILES_URL, a pasta pode ser dela, e sem os arquivos as provas dela falham: confira. Para apagar, repita com --yes.'
+
+async function drop(pool: Pool, folder: string, yes: boolean) {
+  requireSetting(pool)
+  if (await isOwnFolder(pool, folder))
+    throw new OperatorError(`A pasta ${folder} é desta instalação: os arquivos dela estão em uso. Nada foi apagado.`)
+  const found = await findOtherFolder(pool, folder)
+  if (found === null)
+    throw new OperatorError(`Não há em FILES_URL uma pasta ${folder} com arquivos. Veja as que há com: carteiro files check`)
+  if (!yes) return { result: { ...found, next: SHARED }, faults: 0 }
+  await deleteOtherFolder(pool, found)
+  const { files, size } = found
+  await transaction(pool, db => audit(db, 'files drop', folder, { files, bytes: size }))
+  return { result: { deleted: folder, files, size }, faults: 0 }
 }
 
 async function move(pool: Pool, to: Side, options: OutputOptions) {

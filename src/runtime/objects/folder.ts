@@ -34,8 +34,12 @@ export function openFolder(root: string): ObjectStore {
         throw await explain(root, error)
       }
     },
+    listFolders: () => explained(listFolders(root)),
   }
 }
+
+const listFolders = async (root: string): Promise<string[]> =>
+  (await readdir(root, { withFileTypes: true })).filter(found => found.isDirectory()).map(({ name }) => name)
 
 /** Under another name until it is whole, and on the disk before anything refers to it. */
 async function putFile(root: string, path: string, bytes: Uint8Array): Promise<void> {

@@ -10,6 +10,8 @@ export interface ObjectStore {
   delete(object: string): Promise<void>
   /** The objects whose names begin with `folder` and a slash, a batch at a time. */
   list(folder: string): AsyncGenerator<ListedObject[]>
+  /** The first parts of the names of its objects. */
+  listFolders(): Promise<string[]>
 }
 
 export interface ListedObject {

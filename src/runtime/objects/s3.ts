@@ -63,6 +63,13 @@ export function openS3(place: S3Place): ObjectStore {
       if (!response.ok && !isMissing(response.status, answer)) throw refused(place, response.status, answer)
     },
     list: folder => listObjects(place, folder),
+    async listFolders() {
+      const folders: string[] = []
+      for await (const { answer, base } of listPages(place, '', { delimiter: '/' }))
+        for (const [, entry] of answer.matchAll(/<CommonPrefixes>(.*?)<\/CommonPrefixes>/gs))
+          folders.push(memberOf(entry!, 'Prefix').slice(base.length, -1))
+      return folders
+    },
   }
 }
 
@@ -143,31 +150,47 @@ async function bytesOf(place: S3Place, response: Response, most: number): Promis
   return Buffer.concat(chunks)
 }
 
-/** ListObjectsV2, page by page. */
 async function* listObjects(place: S3Place, folder: string): AsyncGenerator<ListedObject[]> {
+  for await (const { answer, base } of listPages(place, `${folder}/`))
+    yield readList(answer).map(found => ({ ...found, name: found.name.slice(base.length) }))
+}
+
+/** ListObjectsV2, page by page. `base`: what the place puts before every name. */
+async function* listPages(
+  place: S3Place,
+  start: string,
+  options: Record<string, string> = {},
+): AsyncGenerator<{ answer: string; base: string }> {
   const { origin, pathname } = new URL(place.url)
   const [bucket, ...prefix] = pathname.slice(1).split('/').map(decodeURIComponent)
   const base = prefix.map(part => `${part}/`).join('')
   for (let token: string | null = ''; token !== null; ) {
-    const query = { 'list-type': '2', prefix: `${base}${folder}/`, ...(token === '' ? {} : { 'continuation-token': token }) }
+    const query = { 'list-type': '2', prefix: base + start, ...options, ...(token === '' ? {} : { 'continuation-token': token }) }
     const text = Object.entries(query).map(([name, value]) => `${name}=${encodeSegment(value)}`)
     const address = `${origin}/${encodeSegment(bucket!)}?${text.join('&')}`
     const response = await request(place, { method: 'GET', address })
     const answer = await textOf(response)
     if (!response.ok) throw refused(place, response.status, answer)
-    yield readList(answer).map(found => ({ ...found, name: found.name.slice(base.length) }))
+    requireList(answer)
+    yield { answer, base }
     const next = /<NextContinuationToken>([^<]+)<\/NextContinuationToken>/.exec(answer)?.[1]
     token = next === undefined ? null : decodeEntities(next)
   }
 }
 
-function readList(answer: string): ListedObject[] {
+function requireList(answer: string): void {
   if (!answer.includes('<ListBucketResult')) throw new ObjectStoreFault('O serviço S3 não respondeu com uma lista de objetos.')
-  return [...answer.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry]) => {
-    const member = (name: string): string => decodeEntities(new RegExp(`<${name}>([^<]*)</${name}>`).exec(entry!)?.[1] ?? '')
-    return { name: member('Key'), size: Number(member('Size')), modifiedAt: new Date(member('LastModified')) }
-  })
 }
+
+const memberOf = (entry: string, name: string): string =>
+  decodeEntities(new RegExp(`<${name}>([^<]*)</${name}>`).exec(entry)?.[1] ?? '')
+
+const readList = (answer: string): ListedObject[] =>
+  [...answer.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry]) => ({
+    name: memberOf(entry!, 'Key'),
+    size: Number(memberOf(entry!, 'Size')),
+    modifiedAt: new Date(memberOf(entry!, 'LastModified')),
+  }))
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 const decodeEntities = (text: string): string =>

@@ -113,6 +113,13 @@ function list(objects: S3Server['objects'], path: string, page: number, response
     .filter(({ key }) => key.startsWith(start + searchParams.get('prefix')!))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .filter(({ key }) => key > (searchParams.get('continuation-token') ?? ''))
+  if (searchParams.get('delimiter') === '/') {
+    const prefix = searchParams.get('prefix')!
+    const parts = new Set(all.map(({ key }) => prefix + key.slice(start.length + prefix.length).split('/')[0]))
+    const prefixes = [...parts].map(part => `<CommonPrefixes><Prefix>${escaped(part)}/</Prefix></CommonPrefixes>`)
+    response.writeHead(200).end(`<?xml version="1.0"?><ListBucketResult>${prefixes.join('')}</ListBucketResult>`)
+    return
+  }
   const shown = all.slice(0, page)
   const next = all.length > page ? `<NextContinuationToken>${escaped(shown.at(-1)!.key)}</NextContinuationToken>` : ''
   const entries = shown.map(
