@@ -9,5 +9,5 @@ done
 exec systemd-run --quiet --pipe --wait --collect --uid=carteiro --gid=carteiro \
   --property=EnvironmentFile=-/etc/carteiro/carteiro.env \
   --setenv=NODE_ENV=production --setenv=CARTEIRO_DATA=/var/lib/carteiro \
-  --property=WorkingDirectory=/var/lib/carteiro \
+  --property=StateDirectory=carteiro --property=StateDirectoryMode=0700 --property=WorkingDirectory=/var/lib/carteiro \
   /opt/carteiro/bin/carteiro "$@"

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { findProgram } from '../support/programs/other-programs.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
+import { units } from './files.js'
 import { placeCertificate, placeNginx } from './proxy-config.js'
 
 /** The files of deploy/, checked by the programs that they are for. A missing program skips its test, by name. */
@@ -68,6 +69,10 @@ test('a command on a systemd installation gets its arguments as they were typed'
   }).split('\n')
   expect(printed.slice(-words.length - 2, -1)).toEqual(['/opt/carteiro/bin/carteiro', ...words])
   expect(printed).toContain('--uid=carteiro')
+  // systemd makes the folder, also for a command before the first start of the service: a restore comes before it.
+  const [unit] = units()
+  for (const name of ['StateDirectory', 'StateDirectoryMode', 'WorkingDirectory'])
+    expect(printed).toContain(`--property=${name}=${unit!.valuesOf(name)[0]}`)
 })
 
 test('the program runs from the folder of its version, to which a link leads', () => {

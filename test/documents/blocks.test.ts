@@ -48,6 +48,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'carteiro completion': 'writes into the home folder: test/cli/remote.test.ts runs it',
   'tar -xzf carteiro-': 'a package that is made first: test/deploy/package.long.test.ts does the same',
   'systemctl daemon-reload': 'a service of the system: test/deploy/programs.test.ts verifies the units',
+  'systemctl enable --now': 'a service of the system: test/deploy/programs.test.ts verifies the units and runs its command',
   'sysctl --system': 'changes the machine, and asks a server of one’s own',
   'docker compose up': 'needs an engine: test/deploy/deploy.test.ts holds the files',
   'docker compose run': 'needs an engine: test/deploy/deploy.test.ts reads its commands',
