@@ -251,10 +251,15 @@ test('a backup has the files that are outside; they are restored to another plac
   )
   rmSync(join(here.path, here.names().find(name => name.includes(lost.sha256))!))
 
-  const file = join(folder, 'com-arquivos')
-  const made = await run(['backup', file], source.url, { FILES_URL: here.url })
-  expect(made.status).toBe(1)
-  expect(JSON.parse(made.stdout)).toMatchObject({ files: 2, filesMissing: [expect.stringContaining('não está onde deveria')] })
+  const asked = join(folder, 'com-arquivos')
+  const file = `${asked}.incompleta`
+  // The last complete one stays, and so does its name.
+  writeFileSync(asked, 'a cópia de ontem')
+  const made = await run(['backup', asked], source.url, { FILES_URL: here.url })
+  expect([made.status, made.stderr]).toEqual([1, expect.stringContaining(`a cópia é ${file}: ${asked} não foi tocado`)])
+  const report = { file, files: 2, filesMissing: [expect.stringContaining('não está onde deveria')] }
+  expect(JSON.parse(made.stdout)).toMatchObject(report)
+  expect([readFileSync(asked, 'utf8'), drafts()]).toEqual(['a cópia de ontem', []])
   expect(JSON.parse((await run(['restore', file, '--check'], '')).stdout)).toMatchObject({
     whole: true,
     files: 2,
@@ -302,7 +307,7 @@ test('a restore that gets no answer to its commit leaves the files where they ar
   const query = pg.Client.prototype.query as (...args: unknown[]) => Promise<unknown>
   onTestFinished(() => void vi.restoreAllMocks())
   const restoring = restoreBackup({
-    file: join(folder, 'com-arquivos'),
+    file: join(folder, 'com-arquivos.incompleta'),
     passphrase: PASSPHRASE,
     ownerUrl: target.ownerUrl,
     files: storeAt(there.url),

@@ -39,6 +39,7 @@ export interface BackupParts {
 }
 
 export interface BackupReport {
+  /** Under another name than it was asked for where files are missing. */
   file: string
   size: number
   tables: number
@@ -50,6 +51,8 @@ export interface BackupReport {
   /** Events in the log at that moment. */
   events: number
 }
+
+const INCOMPLETE = '.incompleta'
 
 /**
  * Writes a consistent copy of the database and its master key into one encrypted file, while the gateway runs:
@@ -72,7 +75,9 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
       target,
     )
     report.size = target.bytesWritten
-    await rename(draft.path, file)
+    // The last complete backup may have the name: one that lacks files must not replace it.
+    if (report.filesMissing.length > 0) report.file = `${file}${INCOMPLETE}`
+    await rename(draft.path, report.file)
     await syncFolder(dirname(file))
     return report
   } catch (error) {

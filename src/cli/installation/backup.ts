@@ -31,7 +31,7 @@ const addOptions = (command: Command): Command =>
 export const backupCommand = (): Command =>
   addOptions(new Command('backup'))
     .description('grava uma cópia cifrada do banco, dos arquivos de FILES_URL e da chave mestra, com o serviço no ar ou parado')
-    .argument('<arquivo>', 'onde gravar; só aparece quando está inteiro')
+    .argument('<arquivo>', 'onde gravar; só aparece quando está inteiro (sem algum arquivo de FILES_URL, com .incompleta no fim)')
     .action((file: string, options: BackupOptions) => {
       const passphrase = readPassphrase(readConfig(process.env), options)
       return withDatabase(async ({ keys, pool, databaseUrl }) => {
@@ -40,10 +40,14 @@ export const backupCommand = (): Command =>
         const { filesMissing, ...rest } = report
         await transaction(pool, db => audit(db, 'backup', report.file, { ...rest, filesMissing: filesMissing.length }))
         printResult(filesMissing.length === 0 ? rest : { ...rest, filesMissing }, options)
+        if (filesMissing.length > 0) process.stderr.write(incomplete(file, report.file))
         // The backup is whole but for them: a monitor must see it.
         if (filesMissing.length > 0) throw new CommanderError(1, 'carteiro.backup', `${filesMissing.length}`)
       })
     })
+
+const incomplete = (asked: string, file: string): string =>
+  `Faltam arquivos de FILES_URL, e por isso a cópia é ${file}: ${asked} não foi tocado. Ela restaura tudo o mais. Veja o que falta com: carteiro files check\n`
 
 export const restoreCommand = (): Command =>
   addOptions(new Command('restore'))
