@@ -111,6 +111,14 @@ test.each([
   expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('já tem uma instalação')])
 })
 
+test('a database whose schema is newer than the backup is refused: its migrations would not change the rows of the backup', async () => {
+  const target = await emptyDatabaseForTest()
+  await migrateOnly(target, Number.POSITIVE_INFINITY)
+  await target.asOwner("insert into migration (number, name, sha256, compatible_since) values (9999, '9999_nova.sql', '', 1)")
+  const refused = await machine(target).restore()
+  expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('já tem a migração 9999_nova.sql')])
+})
+
 test('no node starts on a database while a backup is restored into it, before its schema or beside its rows', async () => {
   const target = await emptyDatabaseForTest()
   const starts: Promise<string>[] = []

@@ -141,6 +141,12 @@ async function beginRestore(client: BackupConnection, manifest: Manifest, { migr
     throw new OperatorError(
       `A cópia foi feita pela versão ${manifest.version}, com outro esquema do banco. Restaure com essa versão e atualize depois.`,
     )
+  // What a newer migration does to rows would not be done to those of the backup.
+  const beyond = applied.find(({ number }) => number > newest)
+  if (beyond !== undefined)
+    throw new OperatorError(
+      `Este banco já tem a migração ${beyond.name}, mais nova do que a cópia, feita pela versão ${manifest.version}. Nada foi restaurado: restaure num banco vazio, que "carteiro restore" atualiza depois.`,
+    )
   const here = await listCopiedTables(client)
   const missing = manifest.tables.filter(({ name }) => !here.some(table => table.name === name))
   if (missing.length > 0) throw new FrameFault(`there is no table ${missing[0]!.name}`)
