@@ -13,12 +13,15 @@ import { freePort } from '../../src/runtime/free-port.js'
 import { serverUser } from '../../src/store/embedded/binaries.js'
 import { openPool, queryValue } from '../../src/store/postgres.js'
 import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database/database.js'
+import { runCommand } from '../support/gateway/command.js'
 import { createAccount, gatewayForTest, testKeys } from '../support/gateway/gateway.js'
 import { QUICK_TIMING } from '../support/gateway/lanes.js'
 import { request, send, validSend } from '../support/gateway/requests.js'
 import { needPrograms } from '../support/programs/needed-programs.js'
 import { findProgram, untilListening } from '../support/programs/other-programs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
+
+const PASSPHRASE = 'uma senha bem longa'
 
 /** A real PgBouncer between the gateway and PostgreSQL. */
 needPrograms('pgbouncer')
@@ -81,6 +84,26 @@ test.each([
   const refused = prepareDatabase(throughPool(database, via), () => testKeys)
   await expect(refused).rejects.toMatchObject({ name: 'OperatorError' })
   await expect(refused).rejects.toThrow(/PgBouncer.*modo de transação.*pool_mode=session.*DATABASE_URL/)
+  // A restore as well, before its lock stays with a connection of the pooler.
+  const { url, ownerUrl } = throughPool(database, via)
+  const restored = await runCommand(['restore', 'copia'], url, {
+    DATABASE_OWNER_URL: ownerUrl,
+    CARTEIRO_BACKUP_PASSPHRASE: PASSPHRASE,
+  })
+  expect([restored.status, restored.stderr]).toEqual([1, expect.stringContaining('modo de transação')])
+})
+
+test('PgBouncer in the mode session: a backup is restored, though connections of the restore itself stay with the pooler', async () => {
+  const via = await startPgBouncer('session')
+  const [source, target] = [await databaseForTest(), await emptyDatabaseForTest()]
+  await createAccount(source.pool, { name: 'acme' })
+  const folder = temporaryFolder()
+  const env = { CARTEIRO_BACKUP_PASSPHRASE: PASSPHRASE, CARTEIRO_DATA: folder }
+  expect(await runCommand(['backup', join(folder, 'copia')], source.url, env)).toMatchObject({ status: 0 })
+  const { url, ownerUrl } = throughPool(target, via)
+  const restored = await runCommand(['restore', join(folder, 'copia'), '--json'], url, { ...env, DATABASE_OWNER_URL: ownerUrl })
+  expect([restored.status, restored.stderr]).toEqual([0, ''])
+  expect((await target.asOwner('select name from account')).rows).toEqual([{ name: 'acme' }])
 })
 
 test('PgBouncer in the mode transaction before a replica is refused at the start of an api; a replica that is away is not', async () => {

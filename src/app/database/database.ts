@@ -42,7 +42,7 @@ export async function prepareDatabase(
   database: Pick<Database, 'url' | 'ownerUrl'>,
   loadKeys: (isNew: boolean, fingerprint: string | null) => Keys,
 ): Promise<{ keys: Keys; migrations: string[] }> {
-  for (const url of new Set([database.ownerUrl, database.url])) await refuseSharedSessions(url)
+  await refuseSharedSessions([database.ownerUrl, database.url])
   const owner = openPool({ url: database.ownerUrl, size: 2, asOwner: true, onError: () => {} })
   try {
     if ((await readServerVersion(owner)) < 150_000)
@@ -83,11 +83,16 @@ export async function migrateOnly(database: Pick<Database, 'url' | 'ownerUrl'>, 
   }
 }
 
-export async function refuseSharedSessions(url: string, setting = 'DATABASE_URL (e DATABASE_OWNER_URL)'): Promise<void> {
-  if (!(await sharesSessions(new Servers(url)))) return
-  throw new OperatorError(
-    `A URL do banco leva a um PgBouncer (ou outro pool de conexões) em modo de transação, que troca a conexão a cada transação. O Carteiro precisa de sessões: LISTEN, comandos preparados, papel e prazos da sessão. Use pool_mode=session para este banco no PgBouncer, ou aponte ${setting} direto ao PostgreSQL: o Carteiro já mantém o seu próprio pool (DATABASE_POOL).`,
-  )
+/** Of a database, or of one of its replicas. */
+export async function refuseSharedSessions(
+  urls: Iterable<string>,
+  setting = 'DATABASE_URL (e DATABASE_OWNER_URL)',
+): Promise<void> {
+  for (const url of new Set(urls))
+    if (await sharesSessions(new Servers(url)))
+      throw new OperatorError(
+        `A URL do banco leva a um PgBouncer (ou outro pool de conexões) em modo de transação, que troca a conexão a cada transação. O Carteiro precisa de sessões: LISTEN, comandos preparados, papel e prazos da sessão. Use pool_mode=session para este banco no PgBouncer, ou aponte ${setting} direto ao PostgreSQL: o Carteiro já mantém o seu próprio pool (DATABASE_POOL).`,
+      )
 }
 
 /** The user that the program connects as; null: the same user as the owner. */

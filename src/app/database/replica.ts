@@ -13,7 +13,7 @@ export interface ConsoleReads {
 /** Where the console reads its lists: on the replica of DATABASE_REPLICA_URL while it keeps up, else where everything is. */
 export async function openConsoleReads({ replicaUrl, databasePool }: Config, primary: Pool, log: Log): Promise<ConsoleReads> {
   if (replicaUrl === null) return { readList: onPrimary(primary), close: async () => {} }
-  await refuseSharedSessions(replicaUrl, 'DATABASE_REPLICA_URL').catch(error => {
+  await refuseSharedSessions([replicaUrl], 'DATABASE_REPLICA_URL').catch(error => {
     // A replica that is away does not stop a start: the primary answers until it is back.
     if (error instanceof OperatorError) throw error
   })

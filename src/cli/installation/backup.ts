@@ -6,7 +6,14 @@ import { makeBackup } from '../../app/backup/backup.js'
 import { checkBackup, restoreBackup } from '../../app/backup/restore.js'
 import { settleRestore } from '../../app/backup/settle.js'
 import { type Config, readConfig } from '../../app/config.js'
-import { migrateOnly, openDatabase, openFiles, openRolePool, prepareDatabase } from '../../app/database/database.js'
+import {
+  migrateOnly,
+  openDatabase,
+  openFiles,
+  openRolePool,
+  prepareDatabase,
+  refuseSharedSessions,
+} from '../../app/database/database.js'
 import { MEMORY_FILE } from '../../app/database/database-memory.js'
 import { keepMasterKey, loadKeys, refuseOtherMasterKey } from '../../app/database/keys.js'
 import { openLog } from '../../app/log.js'
@@ -72,6 +79,8 @@ async function restore(config: Config, file: string, passphrase: string, options
   const log = openLog('silent', 'command')
   const database = await openDatabase(config, true, log)
   try {
+    // Before the lock of the restore, which a pooler would keep for whoever comes next.
+    await refuseSharedSessions([database.ownerUrl, database.url])
     const onProgress = showBytes(options)
     const report = await restoreBackup({
       file,
