@@ -15,6 +15,7 @@ import { createDatabase, databaseForTest, emptyDatabaseForTest, type TestDatabas
 import { extendTo, logParts } from '../support/evidence/log.js'
 import { runCommand } from '../support/gateway/command.js'
 import { createAccount, testKeys } from '../support/gateway/gateway.js'
+import { carteiro } from '../support/programs/carteiro-program.js'
 
 const PASSPHRASE = 'uma senha bem longa'
 const otherKeys = deriveKeys(Buffer.alloc(32, 8))
@@ -122,6 +123,7 @@ test('a database whose schema is newer than the backup is refused: its migration
 test('no node starts on a database while a backup is restored into it, before its schema or beside its rows', async () => {
   const target = await emptyDatabaseForTest()
   const starts: Promise<string>[] = []
+  let node: ReturnType<typeof carteiro> | undefined
   const start = (): Promise<string> =>
     prepareDatabase(target, () => otherKeys).then(
       () => 'started',
@@ -138,11 +140,18 @@ test('no node starts on a database while a backup is restored into it, before it
       await migrateOnly(target, upTo)
       starts.push(start())
       await starts[1]
+      // A node as people run it, which a service manager starts again and again.
+      const env = { DATABASE_URL: target.url, CARTEIRO_MASTER_KEY: '08'.repeat(32) }
+      node = carteiro(['start', '--role', 'api'], { data: join(folder, 'node'), env })
     },
     checkKey() {},
     keepKey() {},
   })
   for (const told of await Promise.all(starts)) expect(told).toContain('Uma restauração (carteiro restore) está em andamento')
+  expect(node).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('Uma restauração (carteiro restore) está em andamento'),
+  })
   // Once it has ended, a node with its key starts.
   await prepareDatabase(target, () => testKeys)
   expect(await accountsOf(target)).toEqual(['acme'])
