@@ -16,6 +16,7 @@ function watchedStore() {
     read: () => answer('read', Buffer.from('abc')),
     delete: () => answer('delete', undefined),
     async *list() {},
+    listFolders: async () => [],
   }
   const told: unknown[] = []
   let now = 0

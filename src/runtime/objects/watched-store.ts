@@ -34,5 +34,6 @@ export function watchStore(store: ObjectStore, { onLost, onBack, now = () => per
     read: (...asked) => watched('read', store.read(...asked)),
     delete: (...asked) => watched('delete', store.delete(...asked)),
     list: folder => store.list(folder),
+    listFolders: () => store.listFolders(),
   }
 }
