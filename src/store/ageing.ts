@@ -115,7 +115,8 @@ export const findReferenceSince = (db: Queryable, channels: readonly Channel[], 
 
 /**
  * Deletes a batch of the carriers' references of an account, in both modes, that were stored in a span of time. It reads those of all
- * accounts in these channels: their account is known by the notification alone, which is looked up for each.
+ * accounts in these channels: their account is known by the notification alone, which is looked up for each. Those of a notification under
+ * legal hold, or of a delivery that a report may still settle, stay as long as references stay where an account sets no term.
  */
 export async function pruneReferences(
   db: Queryable,
@@ -128,7 +129,10 @@ export async function pruneReferences(
     plannedOnce({
       text: `delete from carrier_reference where ctid = any(array(
          select r.ctid from carrier_reference r where r.channel = any($5::text[]) and r.created_at >= $2 and r.created_at < $3
-           and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 and n.mode in ('live', 'test') offset 0) limit $4))`,
+           and exists (select from notification n where n.id = r.notification_id and n.account_id = $1 and n.mode in ('live', 'test') offset 0)
+           and not exists (select from legal_hold h where h.notification_id = r.notification_id)
+           and not exists (select from delivery d where d.notification_id = r.notification_id and d.channel = r.channel
+             and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved') offset 0) limit $4))`,
       values: [account, from, to, limit, channels],
     }),
   )

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
@@ -102,6 +102,14 @@ test('files check names folders that this installation does not use, and files d
   })
   expect(folder.names()).toEqual(before)
 
+  // A restore under way writes to a folder that no database knows yet.
+  expect(await run(['files', 'drop', other, '--yes'])).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/Nada foi apagado.*menos de um dia.*restauração em andamento/),
+  })
+  expect(folder.names()).toEqual(before)
+  const longAgo = new Date(Date.now() - 25 * 60 * 60_000)
+  for (const object of objects) utimesSync(join(folder.path, object), longAgo, longAgo)
   expect(await run(['files', 'drop', other, '--yes'])).toMatchObject({ status: 0, result: { deleted: other, files: 2 } })
   expect(folder.names()).toEqual(before.filter(name => !name.startsWith(other)))
   const { rows } = await database.pool.query("select subject, detail from audit where action = 'files drop'")

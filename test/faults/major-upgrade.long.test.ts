@@ -1,4 +1,4 @@
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, renameSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -90,6 +90,8 @@ test('the way to another major version of the embedded server: stop, backup, set
     otherFolders: { folder: string; files: number }[]
   }
   expect(otherFolders).toMatchObject([{ folder: before[0]!.slice(0, 32), files: 1 }])
+  const longAgo = new Date(Date.now() - 25 * 60 * 60_000)
+  for (const name of before) utimesSync(join(files.path, name), longAgo, longAgo)
   command('files', 'drop', otherFolders[0]!.folder, '--yes')
   expect(files.names().filter(name => before.includes(name))).toEqual([])
   expect(JSON.parse(command('files', 'check', '--json'))).toMatchObject({ files: 3, missing: [], otherFolders: [] })

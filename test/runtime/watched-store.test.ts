@@ -15,8 +15,11 @@ function watchedStore() {
     put: () => answer('put', undefined),
     read: () => answer('read', Buffer.from('abc')),
     delete: () => answer('delete', undefined),
-    async *list() {},
-    listFolders: async () => [],
+    async *list() {
+      await answer('list', undefined)
+      yield [{ name: 'a/b', size: 1, modifiedAt: new Date() }]
+    },
+    listFolders: () => answer('list', ['a']),
   }
   const told: unknown[] = []
   let now = 0
@@ -34,6 +37,7 @@ function watchedStore() {
   return {
     fails,
     told,
+    watched,
     ask,
     pass: (ms: number) => {
       now += ms
@@ -74,4 +78,29 @@ test('an error that is not the store’s is no outage', async () => {
   fails.clear()
   await ask()
   expect(told).toEqual([])
+})
+
+test('a store that cannot be listed is told of, too, and is back once it was listed to its end', async () => {
+  const { fails, told, watched } = watchedStore()
+  const listed = async (): Promise<unknown> => {
+    const batches: unknown[] = []
+    try {
+      for await (const batch of watched.list('a')) batches.push(batch)
+      return batches
+    } catch (error) {
+      return error
+    }
+  }
+  const refused = new ObjectStoreFault('refused')
+  fails.set('list', refused)
+  expect(await listed()).toBe(refused)
+  expect(await watched.listFolders().catch(error => error)).toBe(refused)
+  expect(told).toEqual([['list', 'refused']])
+  fails.clear()
+  expect(await listed()).toMatchObject([[{ name: 'a/b' }]])
+  expect(await watched.listFolders()).toEqual(['a'])
+  expect(told).toEqual([
+    ['list', 'refused'],
+    ['list', 0],
+  ])
 })

@@ -116,6 +116,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     memoryFile = null,
   } = options
   const timing = { ...engineTiming, ...options.timing, leaseMs }
+  const endSignsOfLife = giveSignsOfLife(config, reportTo(log, 'worker: the sign of life'))
   const directory = await openDirectory(pool)
   const wakes = new Wakes<Queue>()
   const servers = serversOf(pool) ?? new Servers(databaseUrl)
@@ -213,7 +214,6 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'incomplete replies', everyMs: MINUTE_MS, oneNode: true, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
-    ...signOfLife(config),
     { name: 'report of this worker', everyMs: 5 * SECOND_MS, run: reports.report },
     ...(await bulkChores(
       {
@@ -252,10 +252,19 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await reports.end().catch(err => onError(err, 'the last report of this worker'))
       await Promise.all([leases.end(), evidence.close(), tracing?.close()])
       directory.close()
+      endSignsOfLife()
     },
   }
 }
 
-/** A file for a probe, which ends a process that hangs. The database may be away meanwhile: to start again would not help. */
-export const signOfLife = ({ workerAliveFile: file }: Config) =>
-  file === null ? [] : [{ name: 'sign of life', everyMs: 10 * SECOND_MS, run: () => writeFile(file, '') }]
+/**
+ * Writes a file for a probe, which ends a process that hangs. The database may be away meanwhile, or a start hold what an older copy had to
+ * send: to start again would not help. Returns what ends it.
+ */
+function giveSignsOfLife({ workerAliveFile: file }: Config, onError: (error: unknown) => void): () => void {
+  if (file === null) return () => {}
+  const write = (): void => void writeFile(file, '').catch(onError)
+  write()
+  const timer = setInterval(write, 10 * SECOND_MS).unref()
+  return () => clearInterval(timer)
+}

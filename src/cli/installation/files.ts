@@ -4,7 +4,7 @@ import { blobUses } from '../../channels/registry.js'
 import { OperatorError } from '../../domain/errors.js'
 import { brazilianDate } from '../../domain/text/dates.js'
 import { MIB } from '../../domain/units.js'
-import { deleteLeftovers } from '../../store/files/leftovers.js'
+import { deleteLeftovers, isOld } from '../../store/files/leftovers.js'
 import { countOutside, listOutside, moveBlobs, type Side, verifyOutside } from '../../store/files/move.js'
 import {
   deleteOtherFolder,
@@ -91,6 +91,9 @@ const describeFolder = ({ folder, files, size, newest }: OtherFolder): string =>
 const SHARED =
   'Nada foi apagado. Se outra instalação usa o mesmo FILES_URL, a pasta pode ser dela, e sem os arquivos as provas dela falham: confira. Para apagar, repita com --yes.'
 
+const IN_USE =
+  'Nada foi apagado: a pasta recebeu um arquivo há menos de um dia, e pode ser de uma restauração em andamento ou de outra instalação. Repita quando ela tiver mais de um dia'
+
 async function drop(pool: Pool, folder: string, yes: boolean) {
   requireSetting(pool)
   if (await isOwnFolder(pool, folder))
@@ -99,6 +102,9 @@ async function drop(pool: Pool, folder: string, yes: boolean) {
   if (found === null)
     throw new OperatorError(`Não há em FILES_URL uma pasta ${folder} com arquivos. Veja as que há com: carteiro files check`)
   if (!yes) return { result: { ...found, next: SHARED }, faults: 0 }
+  // A restore under way has a folder that no database knows yet.
+  if (!isOld(found.newest))
+    throw new OperatorError(`${IN_USE} (o arquivo mais novo da pasta ${folder} é de ${brazilianDate(found.newest)}).`)
   await deleteOtherFolder(pool, found)
   const { files, size } = found
   await transaction(pool, db => audit(db, 'files drop', folder, { files, bytes: size }))

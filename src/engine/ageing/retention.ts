@@ -107,7 +107,7 @@ async function endReferences(
   const done = await readReferencesProgress(pool, of)
   let from = done === null ? clock() - (OLDEST_REFERENCE_DAYS + 1) * DAY_MS : done.getTime() - REFERENCE_SPAN_MS
   for (let spans = 0; from < end && spans < ROUND_SPANS; spans++) {
-    // Hours without any are passed over: an installation may have begun last week, and its account have gone through none yet.
+    // Hours without any are passed over: an installation may be a week old, and this account may have no progress yet.
     const first = await findReferenceSince(pool, channels, new Date(from))
     from = Math.min(end, Math.max(from, first?.getTime() ?? end))
     const to = Math.min(end, from + REFERENCE_SPAN_MS)

@@ -86,15 +86,15 @@ function addGivenUpMetric(registry: Registry, pool: Pool, channels: readonly Cha
 }
 
 function addAgeMetric(registry: Registry, pool: Pool, channels: readonly Channel[], queue: ReadQueue): void {
-  const tried = cacheRead(() => readOldestLate(pool, channels))
+  const late = cacheRead(() => readOldestLate(pool, channels))
   new Gauge({
     name: 'carteiro_deliveries_age_seconds',
-    help: 'Since when the oldest delivery that is due or was tried, and is not finished, has been accepted. Retries do not reset it.',
+    help: 'Since when the oldest delivery that is due, was tried or was put back, and is not finished, has been accepted. Retries do not reset it.',
     labelNames: ['channel', 'mode'],
     registers: [registry],
     async collect() {
       this.reset()
-      const [depths, ages] = [await queue(), await tried()]
+      const [depths, ages] = [await queue(), await late()]
       if (depths === null || ages === null) return
       const found = new Map(channels.flatMap(channel => (['live', 'test'] as const).map(mode => [`${channel} ${mode}`, 0])))
       const fresh = depths

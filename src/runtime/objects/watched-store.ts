@@ -1,7 +1,7 @@
 import { type ObjectStore, ObjectStoreFault } from './object-store.js'
 
 /** What can be away by itself: a full disk takes nothing, and is still read. */
-type Access = 'put' | 'read' | 'delete'
+type Access = 'put' | 'read' | 'delete' | 'list'
 
 /** Hears of an outage once when it begins and once when it ends, however many requests fail meanwhile. */
 interface OutageEvents {
@@ -14,17 +14,31 @@ interface OutageEvents {
 /** The same store, which tells of its outages. */
 export function watchStore(store: ObjectStore, { onLost, onBack, now = () => performance.now() }: OutageEvents): ObjectStore {
   const lostAt = new Map<Access, number>()
+  const back = (access: Access): void => {
+    const since = lostAt.get(access)
+    if (lostAt.delete(access)) onBack(Math.round(now() - since!), access)
+  }
+  const lost = (access: Access, error: unknown): void => {
+    if (!(error instanceof ObjectStoreFault) || lostAt.has(access)) return
+    lostAt.set(access, now())
+    onLost(error, access)
+  }
   const watched = async <T>(access: Access, work: Promise<T>): Promise<T> => {
     try {
       const result = await work
-      const since = lostAt.get(access)
-      if (lostAt.delete(access)) onBack(Math.round(now() - since!), access)
+      back(access)
       return result
     } catch (error) {
-      if (error instanceof ObjectStoreFault && !lostAt.has(access)) {
-        lostAt.set(access, now())
-        onLost(error, access)
-      }
+      lost(access, error)
+      throw error
+    }
+  }
+  async function* list(folder: string): ReturnType<ObjectStore['list']> {
+    try {
+      yield* store.list(folder)
+      back('list')
+    } catch (error) {
+      lost('list', error)
       throw error
     }
   }
@@ -33,7 +47,7 @@ export function watchStore(store: ObjectStore, { onLost, onBack, now = () => per
     put: (...asked) => watched('put', store.put(...asked)),
     read: (...asked) => watched('read', store.read(...asked)),
     delete: (...asked) => watched('delete', store.delete(...asked)),
-    list: folder => store.list(folder),
-    listFolders: () => store.listFolders(),
+    list,
+    listFolders: () => watched('list', store.listFolders()),
   }
 }

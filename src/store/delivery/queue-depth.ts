@@ -103,7 +103,7 @@ export interface OldestLate {
   seconds: number
 }
 
-/** Of each channel and mode: one that was accepted long ago for a date of its own may hide some that wait for longer. */
+/** Of each channel and mode: one that was accepted long ago for a date of its own may hide some that wait for longer; a thousand of them still do. */
 const MOST_AGED = 1_000
 
 /**
@@ -119,11 +119,14 @@ export const readOldestLate = (db: Queryable, channels: readonly Channel[]): Pro
        cross join lateral (
          select notification_id from delivery
          where state in ('queued', 'uncertain') and coalesce(delayed, attempt > 0) and channel = c.channel and mode = m.mode
-         order by notification_id limit $2
+         order by notification_id limit ${MOST_AGED}
        ) d
        union all
        -- As many as the workers hold.
        select channel, mode, notification_id from delivery where state = 'sending' and coalesce(delayed, attempt > 1)
-     ) f join notification n on n.id = f.notification_id group by f.channel, f.mode`,
-    [channels, MOST_AGED],
+     ) f
+     -- A look-up for each: as a join, the months might be read whole where many are late.
+     cross join lateral (select accepted_at, send_at from notification where id = f.notification_id limit 1) n
+     group by f.channel, f.mode`,
+    [channels],
   )

@@ -32,7 +32,7 @@ export async function deleteLeftovers(db: Queryable, signal?: AbortSignal): Prom
   return done
 }
 
-const isOld = (at: Date): boolean => at.getTime() < Date.now() - OLD_MS
+export const isOld = (at: Date): boolean => at.getTime() < Date.now() - OLD_MS
 
 const findOwned = (db: Queryable, objects: readonly { name: string }[]): Promise<string[]> =>
   queryValues(db, 'select object from blob where sha256 = any($1) and object is not null', [

@@ -384,6 +384,24 @@ test('with the term of all personal data go messages to webhooks and references 
   expect(await of(accounts[1]!)).toEqual({ ...before, references: ['email', 'letter'] })
 })
 
+test('references stay with a notification under legal hold, and while a report may settle its delivery', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.references': 7, 'retention.events': 40 } })
+  const ids = [await sendTo(account), await sendTo(account), await sendTo(account)].map(({ id }) => id)
+  const [held, unresolved, plain] = ids as [string, string, string]
+  for (const id of ids)
+    await pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       values ('stays', $2, $1, 'email', 1, 1, 1, now() - interval '41 days')`,
+      [id, id],
+    )
+  await pool.query("update delivery set state = 'done' where notification_id = any($1)", [[held, plain]])
+  await pool.query("update delivery set state = 'unresolved' where notification_id = $1", [unresolved])
+  await transaction(pool, db => placeLegalHold(db, { notification: held, reason: 'processo', by: 'test' }))
+  await endTerms({ pool, clock: Date.now })
+  const { rows } = await pool.query("select notification_id as id from carrier_reference where carrier = 'stays' order by 1")
+  expect(rows.map(({ id }) => id)).toEqual([held, unresolved].sort())
+})
+
 test('what lost its content or its attachments is never sent again, whoever puts it back into the queue', async () => {
   const account = await createAccount(pool, { settings: { 'retention.attachments': 10 } })
   const { id } = await sendTo(account)

@@ -29,7 +29,7 @@ export interface ForwarderParts {
 }
 
 const RETRY_MS = [5_000, MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, ...Array<number>(22).fill(60 * MINUTE_MS)]
-const HELD_MS = MINUTE_MS
+const HELD_MS = 5 * MINUTE_MS
 const BATCH = 10
 /** Longer than any send may take. */
 const LOST_MS = 150 * MINUTE_MS
