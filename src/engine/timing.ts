@@ -13,7 +13,7 @@ export const engineTiming = {
   reapMs: 3_000,
   /** Between two checks of a channel with all carriers closed. */
   closedMs: 100,
-  /** Before a delivery is claimed again that only a busy (busyMs) or an absent (absentMs) carrier can take, or whose files are away (absentMs). */
+  /** Before a delivery is claimed again that only a busy (busyMs) or an absent (absentMs) carrier can take, or that needs files that are away (absentMs). */
   busyMs: 1_000,
   absentMs: 30_000,
   /** How long a send under way may take once the worker stops. */

@@ -155,7 +155,7 @@ const WRITTEN_BY_STARTS = [
   'rate_window',
 ]
 
-/** Of those, the tables whose triggers let nobody delete. */
+/** Of those, the tables with triggers that let nobody delete. */
 const KEPT_BY_TRIGGERS = ['audit', 'document_certificate', 'log_key']
 
 /** null: nobody has stored anything in this database, though a node may have started on it. Otherwise how many accounts it has. */

@@ -38,7 +38,7 @@ export const listMonths = (db: Queryable): Promise<string[]> =>
 export const findObstacle = (db: Queryable, month: string): Promise<MonthObstacle | null> =>
   queryValue(db, 'select month_obstacle($1::date)', [`${month}-01`])
 
-/** The accounts with notifications of a month whose personal data are here. */
+/** The accounts with personal data in notifications of a month. */
 export const listKeepers = (db: Queryable, month: string): Promise<string[]> =>
   queryValues(
     db,

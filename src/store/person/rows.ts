@@ -26,7 +26,7 @@ const listTables = (db: Queryable): Promise<string[]> =>
        and a.attname = 'notification_id' and not a.attisdropped order by c.relname`,
   )
 
-/** Tables whose rows belong to a notification by another row. */
+/** Tables with rows that belong to a notification by another row. */
 const INDIRECT = [{ table: 'webhook_attempt', key: 'message_id', parent: 'webhook_message' }] as const
 
 /** All rows of these notifications, by notification and table. */

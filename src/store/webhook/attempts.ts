@@ -65,7 +65,7 @@ export const WEBHOOK_TERM = `least(coalesce(nullif((a.settings ->> 'retention.we
 /**
  * Deletes one batch of attempts after their retention time, or of deleted endpoints. Attempts are never updated, so the place of a row stays
  * its own. The ids of an endpoint are in the order of time: of each endpoint it reads what it deletes, and the first attempt that stays.
- * An attempt of a node whose clock was days ahead stays alone: it must not keep all that came after it.
+ * An attempt of a node with a clock that was days ahead stays alone: it must not keep all that came after it.
  */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
