@@ -75,7 +75,7 @@ function addGivenUpMetric(registry: Registry, pool: Pool, channels: readonly Cha
   const givenUp = cacheRead(() => countGivenUp(pool, channels))
   new Gauge({
     name: 'carteiro_deliveries_given_up',
-    help: 'Deliveries whose last attempt failed within the last hour, and that nobody has retried since.',
+    help: 'Deliveries that gave up within the last hour, and that nobody has retried since.',
     labelNames: ['channel', 'mode'],
     registers: [registry],
     async collect() {
