@@ -124,7 +124,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     await content.fill('O meu texto')
     await page.getByRole('button', { name: 'Salvar como versão 4' }).click()
     await page.getByRole('tab', { name: 'Versões (4)' }).waitFor()
-    expect(await page.getByText('Outra pessoa mudou este template').count()).toBe(0)
+    await page.getByText('Outra pessoa mudou este template').waitFor({ state: 'detached' })
     expect(await content.inputValue()).toBe('O meu texto')
   })
 })
