@@ -1,6 +1,8 @@
 /** The number of claimed entries after which the front is searched for again: they stay in the index of the queue for a while. */
 const CLAIMED_BETWEEN = 500
 const WHOLE_EVERY_MS = 30_000
+/** After a search that failed, claims go on for this many times as long as it took. */
+const PAUSE_AFTER_FAILURE = 3
 
 export interface QueueFrontOptions {
   /** Searches for the front from a time on; null: from the beginning. */
@@ -23,6 +25,7 @@ export class QueueFront {
   readonly #options: QueueFrontOptions
   #front: Date | null = null
   #wholeAt = Number.NEGATIVE_INFINITY
+  #notBefore = Number.NEGATIVE_INFINITY
   #claimed = 0
   #answered: number
 
@@ -42,7 +45,8 @@ export class QueueFront {
     const { find, onError, now = () => performance.now() } = this.#options
     const began = now()
     const asked = this.#asked()
-    if (this.#front === null || began - this.#wholeAt >= WHOLE_EVERY_MS || asked !== this.#answered) {
+    const isDue = began - this.#wholeAt >= WHOLE_EVERY_MS || asked !== this.#answered
+    if (this.#front === null || (isDue && began >= this.#notBefore)) {
       try {
         this.#front = await find(null)
         this.#claimed = 0
@@ -51,6 +55,8 @@ export class QueueFront {
       } catch (error) {
         if (this.#front === null) throw error
         onError(error)
+        const failed = now()
+        this.#notBefore = failed + PAUSE_AFTER_FAILURE * (failed - began)
       }
     }
     if (this.#claimed >= CLAIMED_BETWEEN) {

@@ -1,9 +1,10 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { scopeKey } from '../domain/scope.js'
+import { MIB } from '../domain/units.js'
 import { signedHeaders } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
-import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
+import type { ClaimQuery, MessageFence, Renewal, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound, Reply } from './outbound.js'
 import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unrenderedOutcome, unsignedOutcome } from './outcome.js'
@@ -22,8 +23,7 @@ export interface DelivererOptions extends QueueLimits {
   unseal(claim: WebhookClaim): Buffer[]
   report(outcome: PostOutcome): Promise<unknown>
   release(messages: readonly MessageFence[]): Promise<void>
-  /** Returns the messages whose lease was renewed. */
-  renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
+  renew(messages: readonly MessageFence[]): Promise<Renewal>
   onError(error: unknown, what: string): void
   /** Called at each step of a message, so that fault drills can interrupt the process there. */
   trace?(point: 'claimed' | 'posting' | 'answered' | 'reported'): void
@@ -33,8 +33,10 @@ const POLL_MS = 1_000
 /** Messages in one claim, for all endpoints together. */
 const BATCH = 512
 /** Messages held by this process. The share of one account and mode is limited, so that its slow endpoints cannot fill the process. */
-const MAX_HELD = 4_096
+const MAX_HELD = 8_192
 const MAX_HELD_PER_SCOPE = MAX_HELD / 4
+/** Of the bodies that wait or are under way. Most have half a kilobyte; with many long answers of a person, one has a megabyte. */
+const MAX_HELD_CHARACTERS = 64 * MIB
 
 /**
  * Delivers webhook messages: claims due messages, posts them and reports the outcomes. It contains no SQL and holds no database
@@ -47,7 +49,11 @@ export class Deliverer {
   readonly #inFlight = new Map<QueuedMessage, Promise<void>>()
   /** Only these leases are renewed; the lease of a message that was given up must expire. */
   readonly #held = new Set<WebhookClaim>()
+  /** The length of each body that was made of what is held. */
+  readonly #lengths = new WeakMap<WebhookClaim, number>()
+  #heldCharacters = 0
   #leaseUntil = 0
+  #renewing = false
   #stopping = false
   /** notify() was called during a claim. */
   #notified = false
@@ -62,7 +68,13 @@ export class Deliverer {
   start(): void {
     this.#loop = this.#run()
     this.#renewal = setInterval(() => {
-      if (this.#held.size > 0) this.#renew().catch(error => this.#options.onError(error, 'webhook lease renewal'))
+      if (this.#held.size === 0 || this.#renewing) return
+      this.#renewing = true
+      this.#renew()
+        .catch(error => this.#options.onError(error, 'webhook lease renewal'))
+        .finally(() => {
+          this.#renewing = false
+        })
     }, this.#options.leaseMs / 6)
   }
 
@@ -96,7 +108,7 @@ export class Deliverer {
 
   async #claim(): Promise<number> {
     const { claim, render, leaseMs, failuresToPause, onError, trace } = this.#options
-    if (this.#held.size >= MAX_HELD) return 0
+    if (this.#held.size >= MAX_HELD || this.#heldCharacters >= MAX_HELD_CHARACTERS) return 0
     // The lease is counted from before the query, because the query may be slow.
     const until = performance.now() + leaseMs
     const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, failuresToPause, ...this.#capacities() })
@@ -119,6 +131,7 @@ export class Deliverer {
       if (!this.#held.has(message)) continue
       const body = bodies[index]!
       if (body instanceof Error) onError(body, `the body of webhook message ${message.id} cannot be made`)
+      else this.#count(message, body?.length ?? 0)
       const queue = this.#queueOf(message.endpoint)
       queue.add({ claim: message, body, secrets: secretsByEndpoint.get(message.endpoint)! })
       queues.add(queue)
@@ -174,7 +187,7 @@ export class Deliverer {
       this.#options.onError(error, 'a webhook was interrupted')
     }
     this.#inFlight.delete(message)
-    this.#held.delete(message.claim)
+    this.#forget(message.claim)
     if (!queue.finishWriting()) return
     this.#queues.delete(message.claim.endpoint)
     // Later messages of the same notification may have waited for these.
@@ -199,6 +212,7 @@ export class Deliverer {
       queue.finishAttempt(outcome?.posted === true ? outcome.settlement.durationMs : null)
       this.#pump(queue)
       if (queue.shouldClaimMore()) this.notify()
+      void this.#release(queue.takeSurplus())
     }
     try {
       if (outcome !== null) await report(outcome)
@@ -251,7 +265,7 @@ export class Deliverer {
   /** Releases messages that were not attempted; they do not count as attempts. */
   async #release(untried: readonly WebhookClaim[]): Promise<void> {
     if (untried.length === 0) return
-    for (const claim of untried) this.#held.delete(claim)
+    for (const claim of untried) this.#forget(claim)
     await this.#options.release(untried.map(claim => this.#fence(claim))).catch(error => {
       this.#options.onError(error, 'webhooks are left to their lease')
     })
@@ -262,12 +276,22 @@ export class Deliverer {
     // The lease has expired, so other workers may hold the waiting messages.
     if (now >= this.#leaseUntil) await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
     const claims = [...this.#held]
-    const renewed = await this.#options.renew(claims.map(claim => this.#fence(claim)))
+    const { renewed, passedOver } = await this.#options.renew(claims.map(claim => this.#fence(claim)))
     // A slow renewal may arrive after a lease expired. The lost messages must not be posted under the new lease.
-    const lost = new Set(claims.filter(({ id }) => !renewed.has(id)))
-    for (const claim of lost) this.#held.delete(claim)
+    const lost = new Set(claims.filter(({ id }) => !renewed.has(id) && !passedOver.has(id)))
+    for (const claim of lost) this.#forget(claim)
     if (lost.size > 0) for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim))
-    this.#leaseUntil = now + this.#options.leaseMs
+    // One time for all of them: the next renewal comes before it.
+    if (passedOver.size === 0) this.#leaseUntil = now + this.#options.leaseMs
+  }
+
+  #count(claim: WebhookClaim, length: number): void {
+    this.#lengths.set(claim, length)
+    this.#heldCharacters += length
+  }
+
+  #forget(claim: WebhookClaim): void {
+    if (this.#held.delete(claim)) this.#heldCharacters -= this.#lengths.get(claim) ?? 0
   }
 
   #fence({ id, attempt }: WebhookClaim): MessageFence {

@@ -89,6 +89,13 @@ export class EndpointQueue {
     return this.#unanswered + this.#reporting === 0
   }
 
+  /** Removes and returns what is too much for an endpoint that has become slow: other workers may have room for it. */
+  takeSurplus(): WebhookClaim[] {
+    const most = 2 * this.capacity
+    if (this.pauses > 0 || this.#waiting.length <= most) return []
+    return this.#waiting.splice(most).map(({ claim }) => claim)
+  }
+
   /** Removes and returns the waiting messages, or those that match. */
   clear(matches: (claim: WebhookClaim) => boolean = () => true): WebhookClaim[] {
     const messages = this.#waiting.splice(0)

@@ -5,11 +5,13 @@ function fronts() {
   let now = 1_000_000
   let asked = 0
   let isDown = false
+  let tookMs = 0
   const looks: (number | null)[] = []
   const errors: unknown[] = []
   const front = new QueueFront({
     find: async from => {
       looks.push(from?.getTime() ?? null)
+      now += tookMs
       if (isDown) throw new Error('no database')
       return new Date(now)
     },
@@ -33,8 +35,9 @@ function fronts() {
     ask() {
       asked++
     },
-    fail(down: boolean) {
+    fail(down: boolean, ms = 0) {
       isDown = down
+      tookMs = ms
     },
   }
 }
@@ -75,4 +78,16 @@ test('a later look from the beginning that fails is told and made again; until t
   fail(false)
   expect([await after(1), await after(1)]).toEqual([1_000_003, 1_000_003])
   expect(looks).toEqual([null, null, null, null])
+})
+
+test('after a look from the beginning that took long and failed, claims go on for three times as long', async () => {
+  const { after, looks, errors, ask, fail } = fronts()
+  expect(await after(0)).toBe(1_000_000)
+  ask()
+  fail(true, 10_000)
+  expect([await after(1), await after(29_999)]).toEqual([1_000_000, 1_000_000])
+  expect([looks.length, errors.length]).toEqual([2, 1])
+  fail(false)
+  expect(await after(1)).toBe(1_040_001)
+  expect(looks).toEqual([null, null, null])
 })

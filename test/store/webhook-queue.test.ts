@@ -2,7 +2,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { insertEndpoint, recordHealth, updateEndpoint } from '../../src/store/webhook/endpoints.js'
-import { claimMessages, findFront, releaseMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import {
+  claimMessages,
+  findFront,
+  makeMessagesDue,
+  releaseMessages,
+  settleMessages,
+  type WebhookClaim,
+} from '../../src/store/webhook/queue.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
 import { createAccount } from '../support/gateway/gateway.js'
 
@@ -307,4 +314,63 @@ test('an ordered id grows with time', async () => {
   expect(new Set(ids).size).toBe(ids.length)
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   expect(Math.abs(milliseconds(first) - Date.now())).toBeLessThan(60_000)
+})
+
+test('what may not overtake a message that is put off waits as long as it, and is not read by every claim', async () => {
+  const { pool } = database
+  await pool.query('delete from webhook_message')
+  const notification = crypto.randomUUID()
+  const insert = (seq: number, channel: string) =>
+    pool.query('insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq) values ($1, $2, $3, $4, $5)', [
+      crypto.randomUUID(),
+      endpoints[1],
+      notification,
+      channel,
+      seq,
+    ])
+  await insert(2, 'email')
+  const waits = async () => {
+    const { rows } = await pool.query<{ seq: number; channel: string; waits: boolean }>(
+      "select event_seq as seq, channel, due_at > now() + interval '4 minutes' as waits from webhook_message order by channel, event_seq",
+    )
+    return rows.map(({ seq, channel, waits }) => `${channel} ${seq}${waits ? ' waits' : ''}`)
+  }
+  const putOff = async (): Promise<void> => {
+    const [first] = await claim(pool)
+    expect(first).toMatchObject({ seq: 2, channel: 'email' })
+    const { id, attempt, url, version } = first!
+    const outcome = { durationMs: 1, status: 500, error: 'x', responseHeaders: null, responseBody: null }
+    await settleMessages(pool, [
+      { message: id, owner, attempt, state: 'queued', delayMs: 300_000, url, version, at: new Date(), ...outcome },
+    ])
+  }
+  await insert(3, 'email')
+  await insert(4, 'email')
+  await insert(3, 'sms')
+  await pool.query("update webhook_message set due_at = now() + interval '1 hour' where channel = 'sms'")
+  await putOff()
+  expect(await waits()).toEqual(['email 2 waits', 'email 3 waits', 'email 4 waits', 'sms 3 waits'])
+  // After its third attempt it is overtaken.
+  await pool.query("update webhook_message set due_at = now() where channel = 'email'")
+  await putOff()
+  await pool.query("update webhook_message set due_at = now() where channel = 'email'")
+  await putOff()
+  expect(await waits()).toEqual(['email 2 waits', 'email 3', 'email 4', 'sms 3 waits'])
+})
+
+test('an endpoint that works again gets its next five thousand messages at once, and the others at their time', async () => {
+  const { pool } = database
+  await pool.query('delete from webhook_message')
+  await pool.query(
+    `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, due_at)
+     select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2, now() + n * interval '1 minute' from generate_series(1, 5100) n`,
+    [endpoints[1]],
+  )
+  await makeMessagesDue(pool, [endpoints[1]!])
+  const { rows } = await pool.query<{ due: number; first: number }>(
+    `select count(*) filter (where due_at <= now())::int as due,
+       extract(epoch from min(due_at) filter (where due_at > now()) - now())::int / 60 as first from webhook_message`,
+  )
+  expect(rows[0]!.due).toBe(5_000)
+  expect(rows[0]!.first).toBeGreaterThan(4_990)
 })

@@ -106,6 +106,27 @@ test('a queue holds what its endpoint answers within seconds: few messages of a 
   expect(roomAfter(1_000_000)).toBe(16)
 })
 
+test('an endpoint that becomes slow keeps twice what it may hold, and gives the newest of the rest back', () => {
+  const queue = new EndpointQueue({ maxInFlight: 1, maxHeld: 100 })
+  for (let index = 0; index < 50; index++) queue.add({ claim: { id: String(index) } as WebhookClaim, body: '', secrets: [] })
+  queue.finishAttempt(1)
+  expect(queue.takeSurplus()).toEqual([])
+  for (let index = 0; index < 100; index++) queue.finishAttempt(1_000)
+  expect(queue.capacity).toBe(6)
+  expect(queue.takeSurplus().map(({ id }) => Number(id))).toEqual(Array.from({ length: 38 }, (_, index) => 12 + index))
+  expect(queue.takeSurplus()).toEqual([])
+  expect(queue.next()?.claim.id).toBe('0')
+})
+
+test('endpoints of which nothing is due take no share of a claim', async () => {
+  const { ids } = await endpointsWith(1, Array(12).fill(ADDRESS))
+  await database.pool.query("update webhook_message set due_at = now() + interval '1 hour' where endpoint_id = any($1)", [ids])
+  await moreEndpointsWith(30, [ADDRESS])
+  // Among thirteen endpoints the share of each would be four.
+  const claims = await claimMessages(database.pool, { ...question, limit: 20, capacity: 30 })
+  expect(claims).toHaveLength(20)
+})
+
 test('only what is named, and still held, is renewed', async () => {
   await endpointsWith(3, [ADDRESS])
   const [named, unnamed, late] = (await claimMessages(database.pool, question)) as [WebhookClaim, WebhookClaim, WebhookClaim]
@@ -116,7 +137,10 @@ test('only what is named, and still held, is renewed', async () => {
     return new Map(rows.map(({ id, longer, held }) => [id, longer ? 'longer' : held ? 'held' : 'over']))
   }
   await database.pool.query('update webhook_message set lease_until = now() where id = $1', [late.id])
-  expect(await renewMessages(database.pool, [fenceOf(named), fenceOf(late)], 600_000)).toEqual(new Set([named.id]))
+  expect(await renewMessages(database.pool, [fenceOf(named), fenceOf(late)], 600_000)).toEqual({
+    renewed: new Set([named.id]),
+    passedOver: new Set(),
+  })
   expect(await leases()).toEqual(
     new Map([
       [named.id, 'longer'],
@@ -124,7 +148,10 @@ test('only what is named, and still held, is renewed', async () => {
       [late.id, 'over'],
     ]),
   )
-  expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual(new Set())
+  expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual({
+    renewed: new Set(),
+    passedOver: new Set(),
+  })
 })
 
 test('endpoints with a silent name server do not delay the others', async () => {

@@ -45,8 +45,12 @@ export async function sendBatches(parts: SendParts, waitMs: number, signal?: Abo
     const nextMs = sending[0]?.dueInMs ?? Number.POSITIVE_INFINITY
     if (nextMs > waitMs) return
     if (nextMs > 0) await sleep(nextMs, undefined, { signal }).catch(() => {})
-    // Together: the pauses in the turn of one batch are not a loss of time for the others.
-    else await Promise.all(sending.filter(({ dueInMs }) => dueInMs === 0).map(batch => sendSome(parts, batch, signal)))
+    else {
+      // Together: the pauses in the turn of one batch are not a loss of time for the others, and neither is its error.
+      const due = sending.filter(({ dueInMs }) => dueInMs === 0)
+      const turns = await Promise.allSettled(due.map(batch => sendSome(parts, batch, signal)))
+      for (const turn of turns) if (turn.status === 'rejected') throw turn.reason
+    }
   }
 }
 

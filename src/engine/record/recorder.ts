@@ -36,7 +36,8 @@ export function createRecorder(
       return outcomes
     },
     // A group that takes too long is halved: the many webhooks of one account must not hold up everybody's facts.
-    isItemFault,
+    // An error that is not the database's is of one item, too: it must not take the facts of the others along.
+    isItemFault: error => isItemFault(error) || !(error instanceof StoreUnavailable),
     maxItems: 256,
     // A statement of many large contents would take too much memory, here and in the database.
     weigh: change => (change.kind === 'attempt' ? (change.content?.bytes.length ?? 0) : 0),

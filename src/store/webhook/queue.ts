@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { type Columns, column, columnValues, selectColumns } from '../columns.js'
-import { execute, type Queryable, queryValue, queryValues, run } from '../postgres.js'
+import { execute, type Queryable, queryRows, queryValue, queryValues, run } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
 import type { AttemptResult } from './attempts.js'
 
@@ -44,6 +44,9 @@ export interface ClaimQuery {
   /** Messages that became due earlier are not looked at (findFront), but for endpoints that were paused since; without it, all are. */
   from?: Date
 }
+
+/** Of an endpoint that works again. */
+const MOST_MADE_DUE = 5_000
 
 /** A message waits for this many attempts of an earlier message of its notification and channel, then overtakes it. */
 const ORDERED_ATTEMPTS = 3
@@ -107,10 +110,16 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
         left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
         cross join lateral (select w.account_id || ' ' || w.mode as scope) a
         left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
-        where ${MAY_BE_CALLED}
+        -- An endpoint of which nothing is due takes no place and no share.
+        where ${MAY_BE_CALLED} and looked_at.since <= now()
       ), offered as (
         select p.id, r.scope, r.scope_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
-        from (select * from ready where capacity > 0 and scope_capacity > 0 order by random() limit 200) r
+        from (
+          select *, count(*) over () as endpoints from (
+            select * from (select *, row_number() over (partition by scope order by random()) as place from ready where capacity > 0) of_scope
+            where place <= scope_capacity order by random() limit 200
+          ) any_order
+        ) r
         cross join lateral (
           select m.id, m.due_at, m.position from webhook_message m
           where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now() and m.due_at >= r.since
@@ -122,7 +131,8 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
               -- A look-up for each message: joined, and without statistics, the messages of an endpoint would be compared one by one.
               offset 0
             )
-          order by m.due_at, m.position limit r.capacity
+          -- Twice the even share: what is offered beyond it is rarely picked, and ten endpoints would offer ten claims' worth.
+          order by m.due_at, m.position limit least(r.capacity, ceil(2.0 * $3 / r.endpoints))
         ) p
       ), picked as (
         select id from (select id, rank, scope_capacity, row_number() over (partition by scope order by rank) as scope_rank from offered) o
@@ -246,7 +256,19 @@ const SETTLE = `
     where m.id = g.message and m.lease_owner = g.owner and m.attempt = g.attempt
       -- Without the list and without statistics, all messages would be read.
       and m.id = any($1::uuid[])
-    returning m.id, m.endpoint_id
+    returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.state, m.due_at, m.attempt - m.earlier_attempts as attempts
+  ), followers as (
+    -- They wait for it as long as they may not overtake it: due at once, they would be read by every claim.
+    select f.id, s.due_at from settled s cross join lateral (
+      select id from webhook_message
+      where endpoint_id = s.endpoint_id and notification_id = s.notification_id and channel = s.channel and event_seq > s.event_seq
+        and state = 'queued' and due_at < s.due_at
+      offset 0 for no key update skip locked
+    ) f
+    where s.state = 'queued' and s.attempts < ${ORDERED_ATTEMPTS}
+  ), put_off as (
+    update webhook_message m set due_at = f.due_at from followers f
+    where m.id = f.id and m.id = any(array(select id from followers))
   ), logged as (
     insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
     select s.endpoint_id, s.id, g.attempt, g.url, g.version, g.at, g.duration_ms, g.status, g.error, g.response_headers, g.response_body
@@ -254,24 +276,37 @@ const SETTLE = `
   )
   select message from given where message not in (select id from settled)`
 
+/** Of the messages of a worker. What is in neither set is no longer its own. */
+export interface Renewal {
+  renewed: ReadonlySet<string>
+  /** Another transaction holds them at this moment; their lease is what it was. */
+  passedOver: ReadonlySet<string>
+}
+
 /**
- * Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. A message that
- * another transaction holds is passed over: to wait for it here would lose the leases of all others.
+ * Renews leases that have not expired; an expired one may belong to another worker. A message that another transaction holds is passed
+ * over: to wait for it here would lose the leases of all others.
  */
-export const renewMessages = async (db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> =>
-  new Set(
-    await queryValues<string>(
-      db,
-      `with held as (
+export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Renewal> {
+  const rows = await queryRows<{ id: string; renewed: boolean }>(
+    db,
+    `with own as materialized (
+       select m.id from webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
+       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+     ), held as (
        select m.id from webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
        where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
        order by m.id for no key update of m skip locked
+     ), renewed as (
+       update webhook_message m set lease_until = now() + $2 * interval '1 millisecond' from held h where m.id = h.id
+       returning m.id
      )
-     update webhook_message m set lease_until = now() + $2 * interval '1 millisecond' from held h where m.id = h.id
-     returning m.id`,
-      [JSON.stringify(messages), leaseMs],
-    ),
+     select id, id in (select id from renewed) as renewed from own`,
+    [JSON.stringify(messages), leaseMs],
   )
+  const idsOf = (renewed: boolean): Set<string> => new Set(rows.filter(row => row.renewed === renewed).map(({ id }) => id))
+  return { renewed: idsOf(true), passedOver: idsOf(false) }
+}
 
 /** Returns claimed messages to the queue, due now, because claims begin at its front; the claim does not count as an attempt. */
 export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
@@ -301,14 +336,20 @@ export async function reapMessages(db: Queryable, reason: string): Promise<numbe
   return rowCount ?? 0
 }
 
-/** Makes waiting messages due at once, because their endpoints work again. A message that another transaction holds is under way. */
+/**
+ * Makes the next messages of these endpoints due at once, because they work again. Not all of them: hundreds of thousands would take longer
+ * than a statement may, and the outcome that is written with them would be lost. The others become due at their own time. A message that
+ * another transaction holds is under way.
+ */
 export const makeMessagesDue = (db: Queryable, endpoints: readonly string[]): Promise<void> =>
   execute(
     db,
     `with waiting as (
-       select id from webhook_message where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()
-       order by id for no key update skip locked
+       select m.id from unnest($1::uuid[]) as e(id) cross join lateral (
+         select id from webhook_message where endpoint_id = e.id and state = 'queued' and due_at > now()
+         order by due_at, position limit $2 for no key update skip locked
+       ) m
      )
-     update webhook_message m set due_at = now() from waiting w where m.id = w.id`,
-    [endpoints],
+     update webhook_message m set due_at = now() from waiting w where m.id = w.id and m.id = any(array(select id from waiting))`,
+    [endpoints, MOST_MADE_DUE],
   )
