@@ -171,7 +171,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       `32 bytes em 64 dígitos hexadecimais ou em base64`,
       readMasterKey,
     ),
-    backupPassphrase: setting<string | null>('CARTEIRO_BACKUP_PASSPHRASE', null, 'uma senha', text => text),
+    backupPassphrase: setting<string | null>('CARTEIRO_BACKUP_PASSPHRASE', null, 'uma senha', withoutBreak),
     publicUrl: setting('PUBLIC_URL', listenUrl, SITE, readSite),
     trustedProxies: ranges('TRUSTED_PROXIES'),
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
@@ -239,6 +239,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
   return { ...config, warnings: findWarnings(env, known, config) }
 }
+
+/** A secret made of a file often ends with the break of its line. */
+const withoutBreak = (text: string): string => text.replace(/\r?\n$/, '')
 
 const readServers = (text: string): string | null => (readDatabaseUrl(text) === null ? null : text.replace(/\/+$/, ''))
 

@@ -10,7 +10,7 @@ const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 export const FILES = ['text/csv', XLSX, 'application/octet-stream']
 
 const UPLOADS_AT_ONCE = 8
-/** For the other files of the account, and once more for those of the others: our proxy waits about as long for a stalled request. */
+/** For the other files of the account, and once more for those of the others. */
 const MAX_WAIT_MS = 120_000
 /** How long a file may wait for its turn before its own time begins. */
 export const LONGEST_TURN_WAIT_MS = 2 * MAX_WAIT_MS

@@ -7,6 +7,8 @@ import { readConfig } from '../../src/app/config.js'
 import { MAX_CALL_SECONDS } from '../../src/channels/voice/baresip.js'
 import { engineTiming } from '../../src/engine/timing.js'
 import { ARRIVAL_MS } from '../../src/http/arrivals.js'
+import { LONGEST_TURN_WAIT_MS } from '../../src/http/uploads.js'
+import { LONGEST_STOP_MS } from '../../src/store/embedded/postmaster.js'
 import { listFiles, ROOT, readSource } from '../support/sources.js'
 import { findCommandProblem } from '../support/told-commands.js'
 import { type Container, compose, dockerfile, type Manifest, manifests, type PodSpec, readEnvFile, units } from './files.js'
@@ -204,9 +206,26 @@ describe('the time to stop', () => {
     const { services } = compose()
     expect(Number.parseInt(services.api!.stop_grace_period!, 10)).toBeGreaterThanOrEqual(api)
     expect(Number.parseInt(services.worker!.stop_grace_period!, 10)).toBeGreaterThanOrEqual(worker)
-    for (const { path, valuesOf } of units().filter(({ valuesOf }) => !valuesOf('Type').includes('oneshot')))
-      expect(Number(valuesOf('TimeoutStopSec')[0]), path).toBeGreaterThanOrEqual(worker)
+    for (const { path, valuesOf } of units().filter(({ valuesOf }) => !valuesOf('Type').includes('oneshot'))) {
+      // The supervisor stops them one after the other.
+      const all = path.endsWith('carteiro.service') ? worker + api + LONGEST_STOP_MS / 1_000 : worker
+      expect(Number(valuesOf('TimeoutStopSec')[0]), path).toBeGreaterThanOrEqual(all)
+      // The others of the unit, such as the program that speaks in calls, are ended by their parent when they are done.
+      expect(valuesOf('KillMode'), path).toEqual(['mixed'])
+    }
   })
+})
+
+test('a proxy waits for longer than a file may wait for its turn', () => {
+  const limits = ['nginx.conf', 'Caddyfile'].flatMap(name =>
+    [
+      ...readSource(`deploy/proxy/${name}`).matchAll(
+        /^\s*(?:proxy_read_timeout|proxy_send_timeout|response_header_timeout) (\d+)s/gm,
+      ),
+    ].map(([, seconds]) => Number(seconds)),
+  )
+  expect(limits).toHaveLength(3)
+  for (const seconds of limits) expect(seconds).toBeGreaterThan(LONGEST_TURN_WAIT_MS / 1_000)
 })
 
 describe('compose.yaml', () => {

@@ -53,7 +53,7 @@ test(`systemd takes the units${systemdNote}`, systemd, () => {
 const [kubectlNote, kubectl] = given('kubectl')
 test(`kustomize builds all manifests, with the image that it names${kubectlNote}`, kubectl, () => {
   const built = execFileSync(findProgram('kubectl')!, ['kustomize', join(ROOT, 'deploy/kubernetes')], { encoding: 'utf8' })
-  expect(built.match(/^kind: /gm)).toHaveLength(16)
+  expect(built.match(/^kind: /gm)).toHaveLength(17)
   const { version } = JSON.parse(readSource('package.json')) as { version: string }
   expect(built.match(new RegExp(`image: registry\\.example\\.com/carteiro:${version}$`, 'gm'))).toHaveLength(3)
 })

@@ -194,8 +194,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** How long a server is waited for that stops. */
+export const LONGEST_STOP_MS = 30_000
+
 /** SIGINT is PostgreSQL's fast shutdown: it ends the sessions and writes a checkpoint. */
 export async function stopServer(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT')
-  for (let round = 0; round < 600 && isAlive(pid); round++) await sleep(50)
+  const until = performance.now() + LONGEST_STOP_MS
+  while (performance.now() < until && isAlive(pid)) await sleep(50)
 }
