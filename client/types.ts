@@ -180,7 +180,7 @@ export interface SendRequest {
   } | null
   /** A carta deste envio. */
   carta?: {
-    /** Nome no envelope. Ausente: nameTo. */
+    /** Nome no envelope, até 255 caracteres. Ausente: nameTo. */
     name?: string | null
     /** registrada ou simples; padrao é outro nome de simples, o modelo de quem não informa nenhum. */
     modelo?: string | null

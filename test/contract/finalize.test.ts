@@ -110,6 +110,14 @@ describe('4 operation 9, finalizar', () => {
     }
   })
 
+  test('4 HEAD ends nothing: the route is GET alone', async () => {
+    const id = await accept()
+    const before = await stored(id)
+    const { status } = await request(`${gateway.url}/regua-notificacao/finalizar/${id}`, { method: 'HEAD', token: account.token })
+    expect(status).toBe(404)
+    expect(await stored(id)).toEqual(before)
+  })
+
   test('4 a second call answers the same and changes nothing', async () => {
     const id = await accept()
     await finalize(id)

@@ -97,6 +97,12 @@ test.each([
   expect(body).toEqual(errorBody(400, expect.stringContaining(message), 'Bad Request'))
 })
 
+test('7 a bad sendAt is told before a validation that the account may not use: 400 comes before 403', async () => {
+  const validation = { question: 'Qual é o seu CPF?', reply: '12345678909' }
+  expect((await post({ validation })).status).toBe(403)
+  expect((await post({ validation, sendAt: '2020-01-01T09:00:00-03:00' })).status).toBe(400)
+})
+
 test('the same request under the same key gets the first answer', async () => {
   const sendAt = inHours(1).toISOString()
   const headers = { 'idempotency-key': 'agendado-1' }

@@ -1,4 +1,4 @@
-import { createHmac, scryptSync } from 'node:crypto'
+import { createHmac, randomBytes, scryptSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Channel } from '../../src/domain/channel.js'
 import { sha256 } from '../../src/domain/evidence/evidence.js'
@@ -681,6 +681,14 @@ describe('2.3 channel objects', () => {
   ])('2.3 %s.%s that is no text is 400', async (channel, member, base) => {
     for (const value of [5, true, {}, ['a']])
       await refused({ ...validSend, [channel]: { ...base, [member]: value } }, aboutField(`${channel}.${member}`))
+  })
+
+  test('2.3 carta.name of more than 255 characters is 400', async () => {
+    const name = Array.from({ length: 256 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('')
+    await refused({ ...validSend, carta: { name } }, /^O campo carta\.name .*255/)
+    await refused({ ...validSend, carta: { name: randomBytes(10_000).toString('base64') } }, /^O campo carta\.name .*255/)
+    const most = name.slice(0, 255)
+    expect(delivery(await accepted({ ...validSend, carta: { name: most } }), 'letter')!.recipient).toBe(most)
   })
 
   test.each([

@@ -665,6 +665,11 @@ describe('4.2 who may do what', () => {
     },
   )
 
+  test('a preview of an unknown template with bad values is 400: the body is told of first', async () => {
+    const answer = await ask(`/gw/templates/${newId(Date.now())}/preview`, { method: 'POST', body: { variaveis: { a: {} } } })
+    expect(answer.status).toBe(400)
+  })
+
   test('a refused edit costs no database connection', async () => {
     const { id } = await create()
     let closed = 0

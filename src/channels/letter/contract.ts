@@ -3,9 +3,12 @@ import { describe } from '../../domain/delivery/status.js'
 import { freeObject, optionalObject, optionalText } from '../../domain/schema.js'
 import { dateOrAbsent } from '../../domain/text/dates.js'
 import type { ChannelContract } from '../channel-contract.js'
-import { readVariables } from '../request-part.js'
+import { atMost, readVariables } from '../request-part.js'
 import { dateOnceHappened, failed, failureReason, failureReasonOf, situation, textOnceKnown } from '../status-schema.js'
 import { letter, proofDocument } from './channel.js'
+
+/** More than an envelope has room for. The recipient is indexed, and an entry of an index has a limit. */
+const MAX_NAME_CHARACTERS = 255
 
 type LetterPart = Partial<Record<'name' | 'modelo' | 'template', string | null>> & { variables?: Record<string, unknown> | null }
 
@@ -14,7 +17,7 @@ export const letterContract: ChannelContract = {
     member: 'carta',
     schema: optionalObject(
       {
-        name: optionalText({ description: 'Nome no envelope. Ausente: nameTo.' }),
+        name: optionalText({ description: `Nome no envelope, até ${MAX_NAME_CHARACTERS} caracteres. Ausente: nameTo.` }),
         modelo: optionalText({
           description: 'registrada ou simples; padrao é outro nome de simples, o modelo de quem não informa nenhum.',
         }),
@@ -24,7 +27,7 @@ export const letterContract: ChannelContract = {
       { description: 'A carta deste envio.' },
     ),
     read: ({ name = null, modelo = null, template = null, variables }: LetterPart) => ({
-      recipient: name,
+      recipient: atMost(name, MAX_NAME_CHARACTERS, 'carta.name'),
       request: { model: modelo, template, variables: readVariables(variables, 'carta.variables') },
       template,
       turn: 'sequence',

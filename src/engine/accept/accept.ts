@@ -149,9 +149,9 @@ export function createAccept(options: AcceptOptions) {
       const use = await store.findKeyUse(sender, idempotency.key)
       if (use !== null) return replay(use, idempotency)
     }
+    requireSendTime(request.sendAt, new Date(clock()))
     requireAllowed(request, sender)
     await requireDisk()
-    requireSendTime(request.sendAt, new Date(clock()))
     const named = namedTemplates(request)
     const [validation, templates] = await Promise.all([
       request.validation && protect(request.validation, pepper),

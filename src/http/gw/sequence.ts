@@ -79,7 +79,11 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
   // Ends a notification's sequence. A second call changes nothing.
   app.get<ByNotification>(
     '/regua-notificacao/finalizar/:idEmail',
-    { schema: { summary: 'Finaliza a régua de uma notificação', tags: ['Régua'], response: { 200: finalizedSchema } } },
+    // A HEAD would end it, too.
+    {
+      exposeHeadRoute: false,
+      schema: { summary: 'Finaliza a régua de uma notificação', tags: ['Régua'], response: { 200: finalizedSchema } },
+    },
     async request => {
       if (!(await finalize(pool, clock, request.caller, notificationId(request)))) refuse('noStatus')
       return { message: DONE }

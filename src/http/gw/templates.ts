@@ -165,8 +165,8 @@ export function addTemplates(
       body: previewBody,
     }),
     async ({ caller, params, body }) => {
-      const template = await requireTemplate(pool, caller, templateId(params))
       const values = readVariables(body.variaveis, 'variaveis')
+      const template = await requireTemplate(pool, caller, templateId(params))
       const { content, variables, channel } = template
       const { html } = moduleOf(channel).templates
       const rendered = await templates.render(caller, { html, content, variables, values })
