@@ -265,6 +265,9 @@ create table delivery (
   -- retry. cancelled: ended before it was sent.
   state text not null check (state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'done', 'dead', 'cancelled')),
   due_at timestamptz not null,
+  -- Those of the notification, so that a look-up of a status reads this row alone.
+  accepted_at timestamptz not null,
+  custom_id text,
   -- The place in the order of this notification's channels, and the condition under which this place is needed at all. On
   -- the condition 'failed' no date decides.
   step smallint not null,
@@ -1420,7 +1423,7 @@ begin
   if whole then
     update event set data = null, salt = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
-    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null, recording = null
+    update delivery set recipient = null, custom_id = null, failure_detail = null, answers = null, tracking_code = null, recording = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high;
     -- Who must not be written to stays so; only the way back to the notification goes.
     update suppression set notification_id = null where notification_id = any(ids);

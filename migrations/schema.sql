@@ -165,7 +165,7 @@ begin
   if whole then
     update event set data = null, salt = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
-    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null, recording = null
+    update delivery set recipient = null, custom_id = null, failure_detail = null, answers = null, tracking_code = null, recording = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high;
     -- Who must not be written to stays so; only the way back to the notification goes.
     update suppression set notification_id = null where notification_id = any(ids);
@@ -660,6 +660,8 @@ CREATE TABLE delivery (
   mode text NOT NULL,
   state text NOT NULL,
   due_at timestamp with time zone NOT NULL,
+  accepted_at timestamp with time zone NOT NULL,
+  custom_id text,
   step smallint NOT NULL,
   condition text NOT NULL,
   lease_until timestamp with time zone,

@@ -30,8 +30,8 @@ export async function fill(
            insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
            select id, account_id, 'live', uuid_extract_timestamp(id), 'Maria da Silva', 'Aviso', $4 from made
          ), deliveries as (
-           insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
-           select id, d.channel, account_id, 'live', d.state, uuid_extract_timestamp(id) + d.wait, d.step, d.condition, d.recipient, d.request
+           insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request)
+           select id, d.channel, account_id, 'live', d.state, uuid_extract_timestamp(id) + d.wait, uuid_extract_timestamp(id), d.step, d.condition, d.recipient, d.request
            from made, (values
              ('email', 'queued', interval '0', 1, 'always', 'maria@example.com', '{}'::jsonb),
              ('sms', 'waiting', interval '30 minutes', 2, 'not delivered', '+5511987654321', '{"always": false, "customMessage": null}')

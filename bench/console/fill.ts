@@ -21,9 +21,9 @@ const NOTIFICATIONS = `with ${MADE}, notifications as (
     insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content)
     select id, account_id, mode, at, 'contrato-' || n, 'Pessoa ' || n % 90000, 'Aviso do contrato ' || n, '<p>Seu contrato vence em 30 dias.</p>' from placed
   ), deliveries as (
-    insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, carrier, attempt,
-      processed_at, prepared_at, sent_at, delivered_at, read_at, failed_at, failure)
-    select id, c.channel, account_id, mode, s.state, at, c.step, 'always', c.recipient, '{}', c.carrier, 1, at, at,
+    insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, custom_id, step, condition, recipient, request,
+      carrier, attempt, processed_at, prepared_at, sent_at, delivered_at, read_at, failed_at, failure)
+    select id, c.channel, account_id, mode, s.state, at, at, 'contrato-' || n, c.step, 'always', c.recipient, '{}', c.carrier, 1, at, at,
       case when s.state in ('done', 'uncertain', 'unresolved') then at + interval '1 minute' end,
       case when s.state = 'done' and fate < 960 then at + interval '2 minutes' end,
       case when s.state = 'done' and fate % 2 = 1 and fate < 960 then at + interval '1 hour' end,

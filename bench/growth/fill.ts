@@ -23,8 +23,8 @@ const NOTIFICATIONS = `
     insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content)
     select id, account_id, 'live', at, 'contrato-' || n, 'Pessoa ' || n % 90000, 'Aviso do contrato ' || n, '<p>Seu contrato vence em 30 dias.</p>' from placed
   ), deliveries as (
-    insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, carrier, attempt, sent_at, delivered_at)
-    select id, 'email', account_id, 'live', $6, at, 1, 'always', 'pessoa' || n % 90000 || '@example.com', '{}', 'smtp:mail.example.com/1', 1,
+    insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, carrier, attempt, sent_at, delivered_at)
+    select id, 'email', account_id, 'live', $6, at, at, 1, 'always', 'pessoa' || n % 90000 || '@example.com', '{}', 'smtp:mail.example.com/1', 1,
       case when $6 = 'done' then at end, case when $6 = 'done' then at end from placed
   )
   insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)

@@ -437,8 +437,8 @@ test('the unfinished deliveries of a copy are read once, however many pages they
   )
   // Not due, and never tried: they are looked at, and not held.
   await pool.query(
-    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, request)
-     select id, 'email', account_id, mode, 'queued', now() + interval '1 hour', 1, 'always', '{}' from notification where subject = 'many'`,
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, request)
+     select id, 'email', account_id, mode, 'queued', now() + interval '1 hour', now(), 1, 'always', '{}' from notification where subject = 'many'`,
   )
   const plans = await readPlans(pool, async () => {
     await holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
@@ -492,8 +492,8 @@ async function storeMany(subject: string, count: number, states: [string, string
      select uuidv7(), id, 'live', now(), 'x', $2 from account, generate_series(1, $1) where name = 'acme'`,
     [count, subject],
   )
-  const insert = `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, request)
-    select id, $2, account_id, mode, $3, now(), $4, $5, '{}' from notification where subject = $1`
+  const insert = `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, request)
+    select id, $2, account_id, mode, $3, now(), now(), $4, $5, '{}' from notification where subject = $1`
   await pool.query(insert, [subject, 'email', states[0], 1, 'always'])
   await pool.query(insert, [subject, 'sms', states[1], 2, 'failed'])
   await pool.query(

@@ -48,8 +48,8 @@ async function plant(account: string, id: string): Promise<void> {
     [id, account],
   )
   await pool.query(
-    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, request)
-     values ($1, 'email', $2, 'live', 'done', now(), 1, 'always', '{}')`,
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, request)
+     values ($1, 'email', $2, 'live', 'done', now(), now(), 1, 'always', '{}')`,
     [id, account],
   )
   await pool.query("insert into link (code, notification_id, channel) values ($1, $2, 'email')", [id, id])

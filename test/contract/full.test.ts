@@ -39,7 +39,7 @@ async function accept(body: object = everyChannel, token = account.token): Promi
 
 /** Sets when it was accepted, and what happened on a channel. */
 async function happen(id: string, channel: string, changes: string): Promise<void> {
-  await database.tamper("update notification set accepted_at = '2026-07-18T02:59:00Z' where id = $1", [id])
+  await database.tamper("update delivery set accepted_at = '2026-07-18T02:59:00Z' where notification_id = $1", [id])
   const { rowCount } = await database.pool.query(`update delivery set ${changes} where notification_id = $1 and channel = $2`, [
     id,
     channel,

@@ -176,8 +176,8 @@ test('what should have moved more than 15 minutes ago is shown as standing still
      ), notifications as (
        insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
        select id, $1, 'live', now(), 'Maria', 'Aviso', '' from made)
-     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, failed_at, lease_until, lease_owner)
-     select id, channel, $1, 'live', state, at, 1, 'always', 'x', '{}', at, at, $1 from (select *, now() - minutes * interval '1 minute' as at from made) m`,
+     insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, failed_at, lease_until, lease_owner)
+     select id, channel, $1, 'live', state, at, at, 1, 'always', 'x', '{}', at, at, $1 from (select *, now() - minutes * interval '1 minute' as at from made) m`,
     [
       id,
       ['queued', 'queued', 'queued', 'waiting', 'sending', 'uncertain', 'unresolved', 'dead'],
@@ -285,8 +285,8 @@ test('reading the metrics costs the same however much waits: counts stop, and ev
     `with made as materialized (select uuidv7() as id, n from generate_series(1, 40) n), notifications as (
        insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
        select id, $1, 'live', now(), 'Maria', 'Aviso', '' from made)
-     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, lease_until, lease_owner)
-     select id, case when n % 2 = 0 then 'email' else 'sms' end, $1, 'live', s.state, now(), 1, 'always', 'x', '{}',
+     insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, lease_until, lease_owner)
+     select id, case when n % 2 = 0 then 'email' else 'sms' end, $1, 'live', s.state, now(), now(), 1, 'always', 'x', '{}',
        case when s.state = 'sending' then now() + interval '1 hour' end, case when s.state = 'sending' then $1::uuid end
      from made cross join lateral (select (array['queued', 'sending', 'uncertain', 'dead'])[1 + n / 2 % 4] as state) s`,
     [id],

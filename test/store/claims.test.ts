@@ -39,8 +39,8 @@ async function queue(pool: Pool, count: number, sinceHours = 0): Promise<void> {
        insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
        select id, 1, now(), 'accepted', 'api', '{}', '', sha256(''), sha256(''), sha256(uuid_send(id)) from made
      )
-     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
-     select id, 'email', account_id, 'live', 'queued', now() - $2::int * interval '1 hour', 1, 'always', 'maria@example.com', '{}' from made`,
+     insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request)
+     select id, 'email', account_id, 'live', 'queued', now() - $2::int * interval '1 hour', now(), 1, 'always', 'maria@example.com', '{}' from made`,
     [count, sinceHours],
   )
 }

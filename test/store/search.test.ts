@@ -32,8 +32,8 @@ beforeAll(async () => {
        select ${idOf(month)}, ${owner}, 'live', now(), 'c-' || n % 100 from generate_series(1, ${PER_MONTH}) n`,
     )
     await database.tamper(
-      `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, failure, failed_at)
-       select ${idOf(month)}, 'email', ${owner}, 'live', 'done', now(), 1, 'always', 'p' || n % 100 || '@example.com', '{}',
+      `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, failure, failed_at)
+       select ${idOf(month)}, 'email', ${owner}, 'live', 'done', now(), now(), 1, 'always', 'p' || n % 100 || '@example.com', '{}',
          case when n = 7 then 'bounced' end, case when n = 7 then now() end
        from generate_series(1, ${PER_MONTH}) n`,
     )

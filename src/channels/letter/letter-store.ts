@@ -106,10 +106,9 @@ export interface LetterHistory {
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
   const row = await queryRow<FoundStatus & { mode: Mode; imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
     db,
-    `select ${STATUS_COLUMNS}, n.mode, r.type as "imageType", r.bytes
-     from notification n join delivery d on d.notification_id = n.id and d.channel = 'letter'
-     left join letter_receipt r on r.notification_id = n.id
-     where n.id = $1`,
+    `select ${STATUS_COLUMNS}, d.mode, r.type as "imageType", r.bytes
+     from delivery d left join letter_receipt r on r.notification_id = d.notification_id
+     where d.notification_id = $1 and d.channel = 'letter'`,
     [notification],
   )
   if (row === null) return null

@@ -17,7 +17,7 @@ export const listDeliveries = (db: Queryable, notification: string): Promise<Sho
   queryRows(
     db,
     `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}, d.recipient, d.carrier, d.attempt
-     from notification n join delivery d on d.notification_id = n.id where n.id = $1 order by d.step, d.channel`,
+     from delivery d where d.notification_id = $1 order by d.step, d.channel`,
     [notification],
   )
 

@@ -16,9 +16,9 @@ export interface FoundStatus extends DeliveryStatus {
   customId: string | null
 }
 
-/** The columns of a FoundStatus, of the delivery d and its notification n. */
-export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as "customId", d.channel, d.state,
-  d.step = ${FALLBACK_STEP} as "isFallback", n.accepted_at as "acceptedAt", d.processed_at as "processedAt", d.prepared_at as "preparedAt",
+/** The columns of a FoundStatus, of the delivery d. */
+export const STATUS_COLUMNS = `d.notification_id as notification, d.custom_id as "customId", d.channel, d.state,
+  d.step = ${FALLBACK_STEP} as "isFallback", d.accepted_at as "acceptedAt", d.processed_at as "processedAt", d.prepared_at as "preparedAt",
   d.sent_at as "sentAt", d.delivered_at as "deliveredAt", d.read_at as "readAt", d.confirmed_at as "confirmedAt",
   d.link_opened_at as "linkOpenedAt", d.answered_at as "answeredAt", d.failed_at as "failedAt", d.cancelled_at as "cancelledAt",
   d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
@@ -97,8 +97,6 @@ async function findStatusesIn(
            from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[]) with ordinality as q(notification_id, channel, account_id, mode, place)
            cross join lateral (select ${DELIVERY_COLUMNS}, d.account_id, d.mode from delivery d
              where d.notification_id = q.notification_id and d.channel = q.channel and ${withinMonths(month, 'd.notification_id')} offset 0) d
-           cross join lateral (select n.custom_id, n.accepted_at from notification n where n.id = q.notification_id
-             and ${withinMonths(month, 'n.id')} offset 0) n
            where d.account_id = q.account_id and d.mode = q.mode`,
     values: [
       questions.map(question => question.notification),
@@ -118,7 +116,7 @@ export const findDatedStatuses = (
 ): Promise<(FoundStatus & { unknownSince: Date | null })[]> =>
   queryRows(db, {
     name: 'find-dated-statuses',
-    text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE} from delivery d join notification n on n.id = d.notification_id
+    text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE} from delivery d
            where d.notification_id = any($1::uuid[]) and d.account_id = $2 and d.mode = $3`,
     values: [ids, account, mode],
   })

@@ -39,7 +39,7 @@ export const listQueue = (db: Queryable, { state, channel, mode, account, limit 
   queryRows(
     db,
     `select ${STATUS_COLUMNS}, a.name as account, d.mode, d.recipient, d.carrier, d.reference, d.attempt, d.due_at as "dueAt"
-     from ${deliveriesIn(state)} d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
+     from ${deliveriesIn(state)} d join account a on a.id = d.account_id
      where ${filterBy('$1::text', channel, 'd.channel = $1')}
        and ${filterBy('$2::uuid', account, 'd.account_id = $2')} and ${filterBy('$3::text', mode, 'd.mode = $3')}
      order by d.notification_id limit $4`,

@@ -52,7 +52,7 @@ async function readAll(db: Queryable, { account, mode }: Scope, id: string): Pro
   const deliveries = await queryRows<Dossier['deliveries'][number]>(
     db,
     `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}, d.recipient
-     from notification n join delivery d on d.notification_id = n.id where n.id = $1 order by d.step, d.channel`,
+     from delivery d where d.notification_id = $1 order by d.step, d.channel`,
     [id],
   )
   const attachments = await queryRows<Dossier['attachments'][number]>(

@@ -43,7 +43,7 @@ async function readPage(db: Queryable, ids: string[]): Promise<LoggedNotificatio
   )
   const statuses = await queryRows<FoundStatus>(
     db,
-    `select ${STATUS_COLUMNS} from notification n join delivery d on d.notification_id = n.id where n.id = any($1::uuid[])`,
+    `select ${STATUS_COLUMNS} from delivery d where d.notification_id = any($1::uuid[])`,
     [ids],
   )
   const pages = new Map(ids.map(id => [id, { id, events: [] as LoggedEvent[], statuses: [] as FoundStatus[] }]))

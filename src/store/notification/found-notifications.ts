@@ -56,7 +56,7 @@ export async function readNotifications(
 }
 
 /** What withDeliveries reads of a notification. Why not all columns: DELIVERY_COLUMNS. */
-export const NOTIFICATION_COLUMNS = 'id, account_id, code, custom_id, recipient_name, subject, accepted_at'
+export const NOTIFICATION_COLUMNS = 'id, account_id, code, recipient_name, subject'
 
 /**
  * The rows of `notifications`, each with its deliveries, which are looked up one by one as above. Nothing sorts them: the server sends the

@@ -173,10 +173,10 @@ const ACCEPT = `
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
     select id, 1, at, 'accepted', 'api', data, salt, commit, prev, hash from input
   ), plans as materialized (
-    select p.*, account, mode, at, bulk from (${planRows}) p join input using (id)
+    select p.*, account, mode, at, bulk, "customId" from (${planRows}) p join input using (id)
   ), deliveries as (
-    insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, template_id, template_version, bound_cost, bulk)
-    select id, channel, account, mode, state, now() + "waitMs" * interval '1 millisecond', step, condition, recipient,
+    insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, custom_id, step, condition, recipient, request, template_id, template_version, bound_cost, bulk)
+    select id, channel, account, mode, state, now() + "waitMs" * interval '1 millisecond', at, "customId", step, condition, recipient,
       request, template, "templateVersion", "boundCost", coalesce(bulk, false)
     from plans
   ), tallies as (

@@ -186,8 +186,8 @@ test('the steps of a long backlog, and those whose time has not come, are not re
   )
   // Half of them are due, a third are of batches.
   await database.tamper(
-    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, bulk)
-     select ${id}, 'sms', ${sender}, 'live', 'waiting', now() + (3000 - n) * interval '1 minute', 2, 'not delivered', 'p', '{}', n % 3 = 0 from ${rows}`,
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, bulk)
+     select ${id}, 'sms', ${sender}, 'live', 'waiting', now() + (3000 - n) * interval '1 minute', now(), 2, 'not delivered', 'p', '{}', n % 3 = 0 from ${rows}`,
   )
   const limit = 50
   const plans = await readPlans(

@@ -18,8 +18,8 @@ await database.tamper(
    select ${id}, '${account.id}', 'live', now(), 'c-' || n, 'Pessoa ' || n, 'Aviso ' || n from generate_series(1, ${ROWS}) n`,
 )
 await database.tamper(
-  `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
-   select ${id}, 'email', '${account.id}', 'live', 'done', now(), 1, 'always', 'p' || n || '@example.com', '{}' from generate_series(1, ${ROWS}) n`,
+  `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request)
+   select ${id}, 'email', '${account.id}', 'live', 'done', now(), now(), 1, 'always', 'p' || n || '@example.com', '{}' from generate_series(1, ${ROWS}) n`,
 )
 await database.tamper(
   `insert into token (jti, account_id, mode, issued_at) select uuidv7(), '${account.id}', 'test', now() from generate_series(1, 20000)`,

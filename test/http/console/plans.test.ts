@@ -21,9 +21,9 @@ const rows = `generate_series(1, ${ROWS}) n`
 const fills = [
   `insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, subject)
    select ${id}, '${account.id}', 'live', now(), 'c-' || n, 'Pessoa ' || n, 'Aviso ' || n from ${rows}`,
-  `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, failure)
+  `insert into delivery (notification_id, channel, account_id, mode, state, due_at, accepted_at, step, condition, recipient, request, failure)
    select ${id}, 'email', '${account.id}', 'live', (array['done', 'done', 'done', 'done', 'dead', 'unresolved', 'uncertain', 'queued'])[1 + n % 8],
-     now(), 1, 'always', 'p' || n || '@example.com', '{}', case when n % 8 = 4 then 'rejected' end from ${rows}`,
+     now(), now(), 1, 'always', 'p' || n || '@example.com', '{}', case when n % 8 = 4 then 'rejected' end from ${rows}`,
   `insert into suppression (account_id, mode, channel, recipient, reason, created_at)
    select '${account.id}', 'live', 'email', 's' || n || '@example.com', 'hard bounce', now() - n * interval '1 minute' from ${rows}`,
   `insert into token (jti, account_id, mode, issued_at) select uuidv7(-n * interval '1 minute'), '${account.id}', 'live', now() from ${rows}`,
