@@ -110,6 +110,9 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     const list = '**/console/api/notifications?*'
     const refusal = { statusCode: 500, message: 'O banco de dados não respondeu. Tente de novo em instantes.', error: 'x' }
     const held = deferred()
+    // With the stream of changes open, the list would be asked for again by itself.
+    const live = '**/console/api/live'
+    await page.route(live, () => {})
     await page.route(list, async route => {
       await held.promise
       await route.fulfill({ status: 500, json: refusal })
@@ -127,6 +130,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     }
     await page.getByRole('button', { name: 'Tentar de novo' }).click()
     await page.getByText('Nada com estes filtros').waitFor()
+    await page.unroute(live)
   })
 
   test('a change of the theme is whole at once for those who asked for less motion: no colour is on its way', async () => {
