@@ -283,6 +283,10 @@ export interface Renewal {
   passedOver: ReadonlySet<string>
 }
 
+/** The messages of $1 that their worker still holds. */
+const STILL_HELD = `webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
+       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()`
+
 /**
  * Renews leases that have not expired; an expired one may belong to another worker. A message that another transaction holds is passed
  * over: to wait for it here would lose the leases of all others.
@@ -290,13 +294,8 @@ export interface Renewal {
 export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Renewal> {
   const rows = await queryRows<{ id: string; renewed: boolean }>(
     db,
-    `with own as materialized (
-       select m.id from webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
-       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
-     ), held as (
-       select m.id from webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
-       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
-       order by m.id for no key update of m skip locked
+    `with own as materialized (select m.id from ${STILL_HELD}), held as (
+       select m.id from ${STILL_HELD} order by m.id for no key update of m skip locked
      ), renewed as (
        update webhook_message m set lease_until = now() + $2 * interval '1 millisecond' from held h where m.id = h.id
        returning m.id
