@@ -149,9 +149,6 @@ async function prepareSession(
 
 const DELETE_BATCH = 5_000
 
-/** Data of no valid form, or too much for an index. */
-const CANNOT_BE_STORED = /^(22|54000)/
-
 /** Runs a query. An unreachable server becomes StoreUnavailable, and data that PostgreSQL cannot store becomes a Refusal. */
 export async function run<Row extends pg.QueryResultRow>(
   db: Queryable,
@@ -163,7 +160,7 @@ export async function run<Row extends pg.QueryResultRow>(
   } catch (error) {
     if (sqlState(error) === READ_ONLY) serversOf(db)?.demoted()
     if (isUnavailable(error)) throw unavailable(db, error)
-    throw CANNOT_BE_STORED.test(sqlState(error)) ? new Refusal('storeRefused', [], { cause: error }) : error
+    throw /^(22|54000)/.test(sqlState(error)) ? new Refusal('storeRefused', [], { cause: error }) : error
   }
 }
 

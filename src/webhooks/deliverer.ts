@@ -53,6 +53,8 @@ export class Deliverer {
   readonly #lengths = new WeakMap<WebhookClaim, number>()
   #heldCharacters = 0
   #leaseUntil = 0
+  /** When the lease of a message ends that renewals have passed over. */
+  readonly #endOfOlderLease = new Map<WebhookClaim, number>()
   #renewing = false
   #stopping = false
   /** notify() was called during a claim. */
@@ -198,6 +200,7 @@ export class Deliverer {
     const { failuresToPause, trace, report } = this.#options
     let outcome: PostOutcome | null = null
     let pauses = false
+    let surplus = Promise.resolve()
     try {
       outcome = await this.#attempt(message)
       if (outcome?.posted === true) {
@@ -212,11 +215,12 @@ export class Deliverer {
       queue.finishAttempt(outcome?.posted === true ? outcome.settlement.durationMs : null)
       this.#pump(queue)
       if (queue.shouldClaimMore()) this.notify()
-      void this.#release(queue.takeSurplus())
+      surplus = this.#release(queue.takeSurplus())
     }
     try {
       if (outcome !== null) await report(outcome)
     } finally {
+      await surplus
       if (pauses) await this.#releaseWaiting(queue)
     }
     trace?.('reported')
@@ -236,7 +240,7 @@ export class Deliverer {
     const { clock, outbound, rules, trace } = this.#options
     const fence = this.#fence(claim)
     // A process that was suspended for longer than its lease must not post a message that another worker has claimed.
-    if (performance.now() >= this.#leaseUntil) return null
+    if (performance.now() >= (this.#endOfOlderLease.get(claim) ?? this.#leaseUntil)) return null
     const at = clock()
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
     if (body instanceof Error) return unrenderedOutcome(claim, fence, new Date(at), rules)
@@ -281,8 +285,11 @@ export class Deliverer {
     const lost = new Set(claims.filter(({ id }) => !renewed.has(id) && !passedOver.has(id)))
     for (const claim of lost) this.#forget(claim)
     if (lost.size > 0) for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim))
-    // One time for all of them: the next renewal comes before it.
-    if (passedOver.size === 0) this.#leaseUntil = now + this.#options.leaseMs
+    for (const claim of claims) {
+      if (!passedOver.has(claim.id)) this.#endOfOlderLease.delete(claim)
+      else if (this.#held.has(claim) && !this.#endOfOlderLease.has(claim)) this.#endOfOlderLease.set(claim, this.#leaseUntil)
+    }
+    this.#leaseUntil = now + this.#options.leaseMs
   }
 
   #count(claim: WebhookClaim, length: number): void {
@@ -291,6 +298,7 @@ export class Deliverer {
   }
 
   #forget(claim: WebhookClaim): void {
+    this.#endOfOlderLease.delete(claim)
     if (this.#held.delete(claim)) this.#heldCharacters -= this.#lengths.get(claim) ?? 0
   }
 

@@ -6,8 +6,10 @@ import { QUICK } from '../support/gateway/webhooks.js'
 
 const LEASE_MS = 3_000
 
-/** Messages of one endpoint that takes one at a time, and a renewal that finds of each what the test says. */
-function deliveringWith(found: 'renewed' | 'passedOver' | 'lost') {
+type Found = 'renewed' | 'passedOver' | 'lost'
+
+/** Messages of one endpoint that takes one at a time, and renewals that find of each what the test says. */
+function deliveringWith(found: (id: string) => Found, leaseMs = LEASE_MS) {
   const posted: string[] = []
   const replies: (() => void)[] = []
   let renewals = 0
@@ -16,7 +18,7 @@ function deliveringWith(found: 'renewed' | 'passedOver' | 'lost') {
   )
   const deliverer = new Deliverer({
     clock: Date.now,
-    leaseMs: LEASE_MS,
+    leaseMs,
     maxInFlight: 1,
     maxHeld: 10,
     rules: { plan: QUICK.plan!, random: Math.random },
@@ -36,8 +38,8 @@ function deliveringWith(found: 'renewed' | 'passedOver' | 'lost') {
     release: async () => {},
     renew: async messages => {
       renewals++
-      const ids = new Set(messages.map(({ message }) => message))
-      return { renewed: new Set(found === 'renewed' ? ids : []), passedOver: new Set(found === 'passedOver' ? ids : []) }
+      const those = (wanted: Found) => new Set(messages.map(({ message }) => message).filter(id => found(id) === wanted))
+      return { renewed: those('renewed'), passedOver: those('passedOver') }
     },
     onError: error => {
       throw error
@@ -57,7 +59,7 @@ test.each([
   ['passedOver', ['a', 'b', 'c']],
   ['lost', ['a']],
 ] as const)('messages that a renewal says are %s: %j are posted', async (found, expected) => {
-  const { posted, answer, renewals } = deliveringWith(found)
+  const { posted, answer, renewals } = deliveringWith(() => found)
   await expect.poll(() => posted).toEqual(['a'])
   await expect.poll(renewals, { timeout: LEASE_MS }).toBeGreaterThan(0)
   answer()
@@ -66,4 +68,25 @@ test.each([
     if (index > 0) answer()
   }
   expect(posted).toEqual(expected)
+})
+
+test('while renewals pass over a message of which the outcome is being written, the leases of the others go on', async () => {
+  const leaseMs = 1_200
+  const { posted, answer, renewals } = deliveringWith(id => (id === 'a' ? 'passedOver' : 'renewed'), leaseMs)
+  await expect.poll(() => posted).toEqual(['a'])
+  // Longer than the first lease.
+  await expect.poll(renewals, { timeout: 4 * leaseMs }).toBeGreaterThan(8)
+  answer()
+  await expect.poll(() => posted).toEqual(['a', 'b'])
+  answer()
+  await expect.poll(() => posted).toEqual(['a', 'b', 'c'])
+})
+
+test('a message that renewals pass over until its lease is over is not posted', async () => {
+  const leaseMs = 1_200
+  const { posted, answer, renewals } = deliveringWith(id => (id === 'b' ? 'passedOver' : 'renewed'), leaseMs)
+  await expect.poll(() => posted).toEqual(['a'])
+  await expect.poll(renewals, { timeout: 4 * leaseMs }).toBeGreaterThan(8)
+  answer()
+  await expect.poll(() => posted).toEqual(['a', 'c'])
 })
