@@ -664,15 +664,14 @@ create table webhook_message (
   channel text not null,
   -- The payload is made from this event, which never changes.
   event_seq integer not null,
-  -- queued: may be sent from due_at on. sending: under a lease. dead: attempts are used up. held: the endpoint was disabled
-  -- when the event happened.
-  state text not null default 'queued' check (state in ('queued', 'sending', 'done', 'dead', 'held')),
+  -- queued: may be sent from due_at on, or is being sent under a webhook_lease. dead: attempts are used up. held: the endpoint was
+  -- disabled when the event happened.
+  state text not null default 'queued' check (state in ('queued', 'done', 'dead', 'held')),
+  -- Attempts that ended.
   attempt integer not null default 0,
   -- Attempts before the latest replay: a replay starts the retry plan again.
   earlier_attempts integer not null default 0,
   due_at timestamptz not null default now(),
-  lease_until timestamptz,
-  lease_owner uuid,
   created_at timestamptz not null default now(),
   queued_at timestamptz not null default now(),
   -- Assigned while the notification is locked: within one notification it has the order of the events.
@@ -680,10 +679,24 @@ create table webhook_message (
 );
 -- Partial: messages that are done cost the indexes of the queue nothing.
 create index webhook_message_due on webhook_message (endpoint_id, due_at, position) where state = 'queued';
-create index webhook_message_order on webhook_message (endpoint_id, notification_id, channel, event_seq)
-  where state in ('queued', 'sending');
-create index webhook_message_leased on webhook_message (lease_until) where state = 'sending';
+create index webhook_message_order on webhook_message (endpoint_id, notification_id, channel, event_seq) where state = 'queued';
 create index webhook_message_history on webhook_message (endpoint_id, created_at);
+
+-- What a worker delivers at this moment: the messages of one endpoint that it claimed together. A message itself is written once, when
+-- the outcome of its attempt is known: to mark it at the claim as well would cost as much as that.
+create table webhook_lease (
+  id bigint generated always as identity primary key,
+  endpoint_id uuid not null,
+  owner uuid not null,
+  until timestamptz not null,
+  -- Of each message, the attempts that had ended. A message with more is no longer under this lease.
+  messages uuid[] not null,
+  attempts integer[] not null
+);
+-- Ids do not compress.
+alter table webhook_lease alter messages set storage external;
+-- What has ended stays in an index until the last transaction that could see it is over; claims read what ends from now on.
+create index webhook_lease_until on webhook_lease (until);
 
 -- The log of attempts. The request is not stored: it can be made again from the event and the attempt.
 create table webhook_attempt (
@@ -1362,7 +1375,7 @@ begin
       -- A visit that a webhook is still to announce: without its data there would be nothing to tell.
       and not (kinds = array['visits'] and exists (
         select from notification n join webhook_endpoint w on w.account_id = n.account_id and w.mode = n.mode and w.disabled_at is null
-          join webhook_message m on m.endpoint_id = w.id and m.notification_id = n.id and m.state in ('queued', 'sending')
+          join webhook_message m on m.endpoint_id = w.id and m.notification_id = n.id and m.state = 'queued'
           join event e on e.notification_id = n.id and e.notification_id >= low and e.notification_id <= high and e.seq = m.event_seq
         where n.id = a.id and n.id >= low and n.id <= high and e.source = 'recipient')));
   if cardinality(ids) = 0 then return ids; end if;

@@ -1,5 +1,5 @@
-import { createHmac, type KeyObject } from 'node:crypto'
 import type { FactType } from './delivery/transition.js'
+import type { HmacKey } from './hmac-key.js'
 import { HOUR_MS, MINUTE_MS } from './units.js'
 
 /** The facts that webhooks announce. */
@@ -39,18 +39,17 @@ export function readSecret(text: string): Buffer | null {
 }
 
 /** The headers by which a receiver verifies a message (Standard Webhooks). */
-export const signedHeaders = (secrets: readonly (Buffer | KeyObject)[], id: string, atMs: number, body: string) => {
+export const signedHeaders = (keys: readonly HmacKey[], id: string, atMs: number, body: string) => {
   const seconds = Math.floor(atMs / 1_000)
   return {
     'webhook-id': id,
     'webhook-timestamp': String(seconds),
-    'webhook-signature': sign(secrets, `${id}.${seconds}.${body}`),
+    'webhook-signature': sign(keys, `${id}.${seconds}.${body}`),
   }
 }
 
 /** One `v1,` for each secret that is valid now. */
-const sign = (secrets: readonly (Buffer | KeyObject)[], text: string): string =>
-  secrets.map(secret => `v1,${createHmac('sha256', secret).update(text).digest('base64')}`).join(' ')
+const sign = (keys: readonly HmacKey[], text: string): string => keys.map(key => `v1,${key.sign(text)}`).join(' ')
 
 /**
  * `delaysMs` are the waits before the second try, the third …; `laterMs` is the wait once they are used up but the time of the whole

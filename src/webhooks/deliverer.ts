@@ -1,11 +1,12 @@
-import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
+import { HmacKey } from '../domain/hmac-key.js'
 import { scopeKey } from '../domain/scope.js'
 import { MIB } from '../domain/units.js'
 import { signedHeaders } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
-import type { ClaimQuery, MessageFence, Renewal, WebhookClaim } from '../store/webhook/queue.js'
+import type { ClaimQuery, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
+import { Leases } from './leases.js'
 import type { Outbound, Reply } from './outbound.js'
 import { erasedOutcome, judgeReply, type OutcomeRules, type PostOutcome, unrenderedOutcome, unsignedOutcome } from './outcome.js'
 import type { RenderedBody } from './payload.js'
@@ -17,13 +18,15 @@ export interface DelivererOptions extends QueueLimits {
   /** Consecutive failures after which an endpoint is paused. */
   failuresToPause: number
   outbound: Outbound
-  claim(question: ClaimQuery): Promise<WebhookClaim[]>
+  claim(question: Omit<ClaimQuery, 'owner'>): Promise<WebhookClaim[]>
   /** The bodies of claimed messages, in their order. */
   render(claims: readonly WebhookClaim[]): Promise<RenderedBody[]>
   unseal(claim: WebhookClaim): Buffer[]
   report(outcome: PostOutcome): Promise<unknown>
-  release(messages: readonly MessageFence[]): Promise<void>
-  renew(messages: readonly MessageFence[]): Promise<Renewal>
+  release(claims: readonly WebhookClaim[]): Promise<void>
+  /** Returns the leases that are prolonged. */
+  renew(leases: readonly number[]): Promise<Set<number>>
+  end(leases: readonly number[]): Promise<void>
   onError(error: unknown, what: string): void
   /** Called at each step of a message, so that fault drills can interrupt the process there. */
   trace?(point: 'claimed' | 'posting' | 'answered' | 'reported'): void
@@ -43,18 +46,15 @@ const MAX_HELD_CHARACTERS = 64 * MIB
  * connection while an endpoint is called.
  */
 export class Deliverer {
-  readonly owner: string = randomUUID()
   readonly #options: DelivererOptions
   readonly #queues = new Map<string, EndpointQueue>()
   readonly #inFlight = new Map<QueuedMessage, Promise<void>>()
-  /** Only these leases are renewed; the lease of a message that was given up must expire. */
   readonly #held = new Set<WebhookClaim>()
+  readonly #leases = new Leases()
   /** The length of each body that was made of what is held. */
   readonly #lengths = new WeakMap<WebhookClaim, number>()
   #heldCharacters = 0
   #leaseUntil = 0
-  /** When the lease of a message ends that renewals have passed over. */
-  readonly #endOfOlderLease = new Map<WebhookClaim, number>()
   #renewing = false
   #stopping = false
   /** notify() was called during a claim. */
@@ -70,7 +70,7 @@ export class Deliverer {
   start(): void {
     this.#loop = this.#run()
     this.#renewal = setInterval(() => {
-      if (this.#held.size === 0 || this.#renewing) return
+      if (this.#leases.areAllFinished || this.#renewing) return
       this.#renewing = true
       this.#renew()
         .catch(error => this.#options.onError(error, 'webhook lease renewal'))
@@ -88,6 +88,9 @@ export class Deliverer {
     await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
     await Promise.all(this.#inFlight.values())
     clearInterval(this.#renewal)
+    const ended = this.#leases.takeEnded()
+    if (ended.length > 0)
+      await this.#options.end(ended).catch(error => this.#options.onError(error, 'webhook leases are left to expire'))
     await this.#options.outbound.close()
   }
 
@@ -113,10 +116,18 @@ export class Deliverer {
     if (this.#held.size >= MAX_HELD || this.#heldCharacters >= MAX_HELD_CHARACTERS) return 0
     // The lease is counted from before the query, because the query may be slow.
     const until = performance.now() + leaseMs
-    const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, failuresToPause, ...this.#capacities() })
+    const ended = this.#leases.takeEnded()
+    const question = { leaseMs, limit: BATCH, failuresToPause, ended, ...this.#capacities() }
+    const claims = await claim(question).catch(error => {
+      this.#leases.putBack(ended)
+      throw error
+    })
     if (claims.length === 0) return 0
-    if (this.#held.size === 0) this.#leaseUntil = until
-    for (const message of claims) this.#held.add(message)
+    if (this.#leases.areAllFinished) this.#leaseUntil = until
+    for (const message of claims) {
+      this.#held.add(message)
+      this.#leases.add(message)
+    }
     const bodies = await render(claims).catch(async error => {
       onError(error, 'webhook bodies')
       await this.#release(claims)
@@ -125,7 +136,7 @@ export class Deliverer {
     if (bodies === null) return 0
     // Secrets are decrypted once per endpoint, because that takes longer than signing.
     const claimByEndpoint = new Map(claims.map(message => [message.endpoint, message]))
-    const secretsByEndpoint = new Map([...claimByEndpoint].map(([endpoint, message]) => [endpoint, this.#openSecrets(message)]))
+    const keysByEndpoint = new Map([...claimByEndpoint].map(([endpoint, message]) => [endpoint, this.#openKeys(message)]))
     const queues = new Set<EndpointQueue>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
@@ -135,7 +146,7 @@ export class Deliverer {
       if (body instanceof Error) onError(body, `the body of webhook message ${message.id} cannot be made`)
       else this.#count(message, body?.length ?? 0)
       const queue = this.#queueOf(message.endpoint)
-      queue.add({ claim: message, body, secrets: secretsByEndpoint.get(message.endpoint)! })
+      queue.add({ claim: message, body, keys: keysByEndpoint.get(message.endpoint)! })
       queues.add(queue)
     }
     for (const queue of queues) this.#pump(queue)
@@ -157,9 +168,9 @@ export class Deliverer {
   }
 
   /** null: the secret cannot be decrypted. */
-  #openSecrets(claim: WebhookClaim): KeyObject[] | null {
+  #openKeys(claim: WebhookClaim): HmacKey[] | null {
     try {
-      return this.#options.unseal(claim).map(secret => createSecretKey(secret))
+      return this.#options.unseal(claim).map(secret => new HmacKey(secret))
     } catch (error) {
       this.#options.onError(error, `the secret of webhook ${claim.endpoint} does not open`)
       return null
@@ -182,21 +193,24 @@ export class Deliverer {
 
   /** Never rejects. It ends after this call: a message that was attempted waits for its outcome to be written. */
   async #finish(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
+    let isWritten = false
     try {
-      await this.#deliver(queue, message)
+      isWritten = await this.#deliver(queue, message)
     } catch (error) {
-      // The message is claimed again when its lease expires.
       this.#options.onError(error, 'a webhook was interrupted')
     }
     this.#inFlight.delete(message)
     this.#forget(message.claim)
+    // Otherwise the message is claimed again when its lease expires.
+    this.#leases.finish(message.claim, isWritten)
     if (!queue.finishWriting()) return
     this.#queues.delete(message.claim.endpoint)
     // Later messages of the same notification may have waited for these.
     this.notify()
   }
 
-  async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
+  /** Returns whether the outcome is written. */
+  async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<boolean> {
     const { failuresToPause, trace, report } = this.#options
     let outcome: PostOutcome | null = null
     let pauses = false
@@ -224,6 +238,7 @@ export class Deliverer {
       if (pauses) await this.#releaseWaiting(queue)
     }
     trace?.('reported')
+    return outcome !== null
   }
 
   /**
@@ -236,16 +251,15 @@ export class Deliverer {
   }
 
   /** null: the lease expired and another worker may have the message. */
-  async #attempt({ claim, body, secrets }: QueuedMessage): Promise<PostOutcome | null> {
+  async #attempt({ claim, body, keys }: QueuedMessage): Promise<PostOutcome | null> {
     const { clock, outbound, rules, trace } = this.#options
-    const fence = this.#fence(claim)
     // A process that was suspended for longer than its lease must not post a message that another worker has claimed.
-    if (performance.now() >= (this.#endOfOlderLease.get(claim) ?? this.#leaseUntil)) return null
+    if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
-    if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
-    if (body instanceof Error) return unrenderedOutcome(claim, fence, new Date(at), rules)
-    if (secrets === null) return unsignedOutcome(claim, fence, new Date(at), rules)
-    const signed = signedHeaders(secrets, claim.id, at, body)
+    if (body === null) return erasedOutcome(claim, new Date(at), rules)
+    if (body instanceof Error) return unrenderedOutcome(claim, new Date(at), rules)
+    if (keys === null) return unsignedOutcome(claim, new Date(at), rules)
+    const signed = signedHeaders(keys, claim.id, at, body)
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Carteiro-Webhooks/1.0',
@@ -263,31 +277,33 @@ export class Deliverer {
       reply = error as Error
     }
     trace?.('answered')
-    return judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
+    return judgeReply(claim, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
   }
 
   /** Releases messages that were not attempted; they do not count as attempts. */
   async #release(untried: readonly WebhookClaim[]): Promise<void> {
     if (untried.length === 0) return
     for (const claim of untried) this.#forget(claim)
-    await this.#options.release(untried.map(claim => this.#fence(claim))).catch(error => {
+    let isReleased = true
+    await this.#options.release(untried).catch(error => {
+      isReleased = false
       this.#options.onError(error, 'webhooks are left to their lease')
     })
+    for (const claim of untried) this.#leases.finish(claim, isReleased)
   }
 
   async #renew(): Promise<void> {
     const now = performance.now()
-    // The lease has expired, so other workers may hold the waiting messages.
+    // The leases have expired, so other workers may hold the waiting messages.
     if (now >= this.#leaseUntil) await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
-    const claims = [...this.#held]
-    const { renewed, passedOver } = await this.#options.renew(claims.map(claim => this.#fence(claim)))
-    // A slow renewal may arrive after a lease expired. The lost messages must not be posted under the new lease.
-    const lost = new Set(claims.filter(({ id }) => !renewed.has(id) && !passedOver.has(id)))
-    for (const claim of lost) this.#forget(claim)
-    if (lost.size > 0) for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim))
-    for (const claim of claims) {
-      if (!passedOver.has(claim.id)) this.#endOfOlderLease.delete(claim)
-      else if (this.#held.has(claim) && !this.#endOfOlderLease.has(claim)) this.#endOfOlderLease.set(claim, this.#leaseUntil)
+    const leases = this.#leases.open
+    const renewed = await this.#options.renew(leases)
+    // A slow renewal may arrive after a lease expired. Its messages must not be posted under the new one.
+    const lost = new Set(leases.filter(lease => !renewed.has(lease)))
+    if (lost.size > 0) {
+      for (const claim of this.#held) if (lost.has(claim.lease)) this.#forget(claim)
+      for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim.lease))
+      this.#leases.lose(lost)
     }
     this.#leaseUntil = now + this.#options.leaseMs
   }
@@ -298,11 +314,6 @@ export class Deliverer {
   }
 
   #forget(claim: WebhookClaim): void {
-    this.#endOfOlderLease.delete(claim)
     if (this.#held.delete(claim)) this.#heldCharacters -= this.#lengths.get(claim) ?? 0
-  }
-
-  #fence({ id, attempt }: WebhookClaim): MessageFence {
-    return { message: id, owner: this.owner, attempt }
   }
 }

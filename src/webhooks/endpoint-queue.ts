@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import type { HmacKey } from '../domain/hmac-key.js'
 import type { WebhookClaim } from '../store/webhook/queue.js'
 import type { RenderedBody } from './payload.js'
 
@@ -6,7 +6,7 @@ export interface QueuedMessage {
   claim: WebhookClaim
   body: RenderedBody
   /** null: the endpoint's secret does not open. */
-  secrets: KeyObject[] | null
+  keys: HmacKey[] | null
 }
 
 export interface QueueLimits {

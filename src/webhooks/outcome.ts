@@ -9,7 +9,7 @@ import {
   lockEndpoints,
   recordHealth,
 } from '../store/webhook/endpoints.js'
-import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
+import { makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
 /** What the post of a message to its endpoint means for the message and for the endpoint. */
@@ -37,7 +37,6 @@ const HIDDEN_HEADERS = new Set(['set-cookie', 'authorization', 'proxy-authentica
 
 export function judgeReply(
   claim: WebhookClaim,
-  fence: MessageFence,
   reply: Reply | Error,
   timing: { at: Date; durationMs: number },
   { plan, random }: OutcomeRules,
@@ -57,9 +56,8 @@ export function judgeReply(
     changesHealth: !succeeded || claim.endpointFailing,
     // Written member by member, because adding members to a copy takes a hundred times as long for every message.
     settlement: {
-      message: fence.message,
-      owner: fence.owner,
-      attempt: fence.attempt,
+      message: claim.id,
+      attempt: claim.attempt,
       state: succeeded ? 'done' : delayMs === null ? 'dead' : 'queued',
       delayMs: delayMs === null ? null : Math.max(delayMs, retryAfterMs ?? 0),
       url: claim.url,
@@ -75,23 +73,23 @@ export function judgeReply(
 }
 
 /** The outcome of a message whose event was erased. The endpoint was not called, so its health does not change. */
-export function erasedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
+export function erasedOutcome(claim: WebhookClaim, at: Date, rules: OutcomeRules): PostOutcome {
   const reason = new Error('Os dados deste evento foram apagados; não há o que enviar.')
-  const failure = judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules)
+  const failure = judgeReply(claim, reason, { at, durationMs: 0 }, rules)
   const settlement = { ...failure.settlement, state: 'dead' as const, delayMs: null }
   return { ...failure, posted: false, changesHealth: false, settlement }
 }
 
 /** The outcome of a message that cannot be signed. Its endpoint counts as failing, so that its other messages wait. */
-export function unsignedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
+export function unsignedOutcome(claim: WebhookClaim, at: Date, rules: OutcomeRules): PostOutcome {
   const reason = new Error('O segredo deste webhook não abre com a chave mestra deste servidor. Gere outro segredo para ele.')
-  return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false }
+  return { ...judgeReply(claim, reason, { at, durationMs: 0 }, rules), posted: false }
 }
 
 /** The outcome of a message that has no body, because its body cannot be made. That is no fault of its endpoint: other messages go on. */
-export function unrenderedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): PostOutcome {
+export function unrenderedOutcome(claim: WebhookClaim, at: Date, rules: OutcomeRules): PostOutcome {
   const reason = new Error('O corpo deste aviso não pôde ser montado; o motivo está no registro do servidor.')
-  return { ...judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules), posted: false, changesHealth: false }
+  return { ...judgeReply(claim, reason, { at, durationMs: 0 }, rules), posted: false, changesHealth: false }
 }
 
 function explainStatus(status: number): string {
@@ -101,11 +99,17 @@ function explainStatus(status: number): string {
     : `O servidor respondeu ${status}; só 2xx conta como recebido.`
 }
 
+/** Of the headers of the same head, which many responses share. */
+const shownHeaders = new WeakMap<Readonly<Record<string, string>>, string>()
+
 /** The HTTP parser refuses NUL in headers, so PostgreSQL can store the text. */
-function showHeaders(headers: Record<string, string | string[]>): string {
-  let shown = ''
-  for (const name in headers) shown += `${shown === '' ? '' : '\n'}${name}: ${HIDDEN_HEADERS.has(name) ? '***' : headers[name]}`
-  return shown.slice(0, MAX_HEADERS_CHARACTERS)
+function showHeaders(headers: Readonly<Record<string, string>>): string {
+  const known = shownHeaders.get(headers)
+  if (known !== undefined) return known
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${HIDDEN_HEADERS.has(name) ? '***' : value}`)
+  const shown = lines.join('\n').slice(0, MAX_HEADERS_CHARACTERS)
+  shownHeaders.set(headers, shown)
+  return shown
 }
 
 /** PostgreSQL cannot store a NUL, and a cut body may end with half a character. */

@@ -1,4 +1,5 @@
 import { SECOND_MS } from '../domain/units.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 
 export interface ResponseHead {
   status: number
@@ -133,24 +134,14 @@ export class ResponseReader {
   }
 
   #takeHead(text: string): void {
-    const lines = text.split('\r\n')
-    const [, minor, status] = STATUS_LINE.exec(lines[0]!) ?? []
-    if (status === undefined || FORBIDDEN.test(lines[0]!)) throw new MalformedResponse('no HTTP/1 response')
-    const headers = readHeaders(lines)
-    const { 'content-length': length, 'transfer-encoding': encoding } = headers
-    if (status === '101') throw new MalformedResponse('another protocol, which was not asked for')
+    const { status, headers, keepsAlive, idleMs, length, state } = headOf(text)
     // Interim responses (RFC 9110 15.2) come before the one that counts.
-    if (status.startsWith('1')) return
-    if (length !== undefined && (encoding !== undefined || !CONTENT_LENGTH.test(length)))
-      throw new MalformedResponse('the end of the body is not clear')
-    this.head = { status: Number(status), headers }
-    this.keepsAlive = keepsAlive(minor === '1', headers.connection)
-    const [, seconds] = KEEP_ALIVE_TIMEOUT.exec(headers['keep-alive'] ?? '') ?? []
-    this.idleMs = seconds === undefined ? null : Number(seconds) * SECOND_MS
-    this.#missing = Number(length ?? 0)
-    this.#state = framing(status, length, encoding)
-    // RFC 9112 6.1: a server of HTTP/1.0 that sends chunks may have passed on the headers of another.
-    if (this.#state === 'until close' || (minor === '0' && encoding !== undefined)) this.keepsAlive = false
+    if (status < 200) return
+    this.head = { status, headers }
+    this.keepsAlive = keepsAlive
+    this.idleMs = idleMs
+    this.#missing = length
+    this.#state = state
   }
 
   #takeChunkSize(text: string): void {
@@ -169,6 +160,49 @@ export class ResponseReader {
   #takeTrailer(text: string): void {
     if (text === '') this.#state = 'complete'
     else readHeaders(['', text])
+  }
+}
+
+interface ParsedHead extends ResponseHead {
+  keepsAlive: boolean
+  idleMs: number | null
+  /** Of the body; 0: it is not counted. */
+  length: number
+  state: State
+}
+
+/** A server answers with the same head for a second, until its date changes: to read it again took a thirtieth of a worker's time. */
+const heads = new BoundedCache<string, ParsedHead>({ maxEntries: 64 })
+
+function headOf(text: string): ParsedHead {
+  const known = heads.get(text)
+  if (known !== undefined) return known
+  const head = parseHead(text)
+  heads.set(text, head)
+  return head
+}
+
+function parseHead(text: string): ParsedHead {
+  const lines = text.split('\r\n')
+  const [, minor, status] = STATUS_LINE.exec(lines[0]!) ?? []
+  if (status === undefined || FORBIDDEN.test(lines[0]!)) throw new MalformedResponse('no HTTP/1 response')
+  const headers = readHeaders(lines)
+  const { 'content-length': length, 'transfer-encoding': encoding } = headers
+  if (status === '101') throw new MalformedResponse('another protocol, which was not asked for')
+  const isInterim = status.startsWith('1')
+  if (!isInterim && length !== undefined && (encoding !== undefined || !CONTENT_LENGTH.test(length)))
+    throw new MalformedResponse('the end of the body is not clear')
+  const state = framing(status, length, encoding)
+  const [, seconds] = KEEP_ALIVE_TIMEOUT.exec(headers['keep-alive'] ?? '') ?? []
+  return {
+    status: Number(status),
+    headers,
+    // RFC 9112 6.1: a server of HTTP/1.0 that sends chunks may have passed on the headers of another.
+    keepsAlive:
+      state !== 'until close' && (minor === '1' || encoding === undefined) && keepsAlive(minor === '1', headers.connection),
+    idleMs: seconds === undefined ? null : Number(seconds) * SECOND_MS,
+    length: Number(length ?? 0),
+    state,
   }
 }
 

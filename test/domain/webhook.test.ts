@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/access/sealed.js'
+import { HmacKey } from '../../src/domain/hmac-key.js'
 import { isAnnounced, nextDelay, RETRY_PLAN, readSecret, showSecret, signedHeaders } from '../../src/domain/webhook.js'
 
 test('an unknown outcome is announced once: that only a person can settle it is no news for the sender', () => {
@@ -37,7 +38,12 @@ describe('retries', () => {
 test('every valid secret signs, and the library of the standard verifies each', () => {
   const secrets = [randomBytes(32), randomBytes(32)]
   const body = JSON.stringify({ nome: 'João', emoji: '🙂' })
-  const headers = signedHeaders(secrets, 'msg-1', Date.now(), body)
+  const headers = signedHeaders(
+    secrets.map(secret => new HmacKey(secret)),
+    'msg-1',
+    Date.now(),
+    body,
+  )
   for (const secret of secrets) expect(new Webhook(showSecret(secret)).verify(body, headers)).toEqual(JSON.parse(body))
   expect(() => new Webhook(showSecret(randomBytes(32))).verify(body, headers)).toThrow()
   expect(() => new Webhook(showSecret(secrets[0]!)).verify(`${body} `, headers)).toThrow()

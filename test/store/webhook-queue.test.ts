@@ -1,15 +1,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type Queryable, transaction } from '../../src/store/postgres.js'
+import { type Queryable, type Transaction, transaction } from '../../src/store/postgres.js'
 import { insertEndpoint, recordHealth, updateEndpoint } from '../../src/store/webhook/endpoints.js'
-import {
-  claimMessages,
-  findFront,
-  makeMessagesDue,
-  releaseMessages,
-  settleMessages,
-  type WebhookClaim,
-} from '../../src/store/webhook/queue.js'
+import { releaseMessages } from '../../src/store/webhook/leases.js'
+import { claimMessages, findFront, makeMessagesDue, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database/database.js'
 import { createAccount } from '../support/gateway/gateway.js'
 
@@ -29,9 +23,13 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-const question = { owner, leaseMs: 60_000, limit: 512, capacity: 100, endpoints: new Map(), failuresToPause: 5 }
+const question = {
+  ...{ owner, leaseMs: 60_000, limit: 512, capacity: 100, perScope: 1_000, failuresToPause: 5, ended: [] },
+  endpoints: new Map(),
+  scopes: new Map(),
+}
 
-const claim = (db: Queryable): Promise<WebhookClaim[]> => claimMessages(db, { ...question, perScope: 1_000, scopes: new Map() })
+const claim = (db: Transaction): Promise<WebhookClaim[]> => claimMessages(db, question)
 
 /** Rows of the queue that this connection has read. */
 const countRead = async (db: Queryable): Promise<number> => {
@@ -79,7 +77,7 @@ test('a claim contains everything about its endpoint', async () => {
       [id, endpoints[index], notification, createdAt],
     )
   }
-  const claims = await claim(pool)
+  const claims = await transaction(pool, claim)
   const common = {
     account,
     mode: 'live',
@@ -90,6 +88,7 @@ test('a claim contains everything about its endpoint', async () => {
     attemptsSinceQueued: 1,
     createdAt,
     ageMs: expect.any(Number),
+    lease: expect.any(Number),
   }
   const shown = (index: number) => ({
     id: ids[index],
@@ -105,7 +104,6 @@ test('a claim contains everything about its endpoint', async () => {
     pool,
     claims.map(({ id, attempt, url, version }) => ({
       message: id,
-      owner,
       attempt,
       state: 'done',
       delayMs: null,
@@ -146,9 +144,7 @@ describe('the front of the queue', () => {
     database.pool.query(`update webhook_endpoint set ${change} where id = $1`, [id])
 
   const claimFrom = async (from: Date): Promise<string[]> =>
-    (await claimMessages(database.pool, { ...question, perScope: 1_000, scopes: new Map(), from })).map(
-      ({ endpoint }) => endpoint,
-    )
+    (await transaction(database.pool, db => claimMessages(db, { ...question, from }))).map(({ endpoint }) => endpoint)
 
   /** How many minutes ago. */
   const front = async (from: Date | null = null): Promise<number> =>
@@ -156,6 +152,7 @@ describe('the front of the queue', () => {
 
   beforeEach(async () => {
     await database.pool.query('delete from webhook_message')
+    await database.pool.query('delete from webhook_lease')
     await database.pool.query(
       'update webhook_endpoint set failures = 0, failing_since = null, failed_at = null, paused_until = null, asked_until = null, disabled_at = null, disabled_reason = null',
     )
@@ -215,6 +212,7 @@ describe('the front of the queue', () => {
       await change()
       expect(await front(minutesAgo(5))).toBe(10)
       expect(await claimFrom(minutesAgo(5))).toEqual([id])
+      await database.pool.query("update webhook_message set state = 'done'")
       expect(await front(minutesAgo(5))).toBe(0.2)
     }
     // A pause that a success ends.
@@ -242,13 +240,13 @@ describe('the front of the queue', () => {
   test('is before a message that is given back', async () => {
     const [id] = endpoints as [string]
     await queue(id, 1, 10)
-    const claims = await claim(database.pool)
-    await releaseMessages(
-      database.pool,
-      claims.map(({ id: message, attempt }) => ({ message, owner, attempt })),
-    )
-    expect(await front()).toBe(0.2)
-    expect(await claimFrom(minutesAgo(0.2))).toEqual([id])
+    const claims = await transaction(database.pool, claim)
+    expect(claims).toHaveLength(1)
+    // Also while it is under way.
+    expect(await front()).toBe(10)
+    await releaseMessages(database.pool, owner, claims)
+    expect(await front()).toBe(10)
+    expect(await claimFrom(minutesAgo(10.1))).toEqual([id])
   })
 
   test('beside a long snapshot, a claim that begins there reads nothing of what was taken before', async () => {
@@ -262,19 +260,19 @@ describe('the front of the queue', () => {
     await pool.query("update webhook_message set state = 'done'")
     // A queue that is being worked off: what is left became due later than what was taken.
     for (const endpoint of endpoints) await queue(endpoint, 20, 20)
-    const entriesRead = (work: (db: Queryable) => Promise<unknown>): Promise<number> =>
+    const entriesRead = (work: (db: Transaction) => Promise<unknown>): Promise<number> =>
       transaction(pool, async db => {
         const sql = `select sum(pg_stat_get_xact_tuples_returned(indexrelid))::int as read from pg_index where indrelid = 'webhook_message'::regclass`
         const before = (await db.query<{ read: number }>(sql)).rows[0]!.read
         await work(db)
         const read = (await db.query<{ read: number }>(sql)).rows[0]!.read - before
-        await db.query("update webhook_message set state = 'queued' where state = 'sending'")
+        await db.query('delete from webhook_lease')
         return read
       })
     expect(await entriesRead(claim)).toBeGreaterThan(6_000)
     const from = await findFront(pool, 5, null)
     expect(Math.round((Date.now() - from.getTime()) / MINUTE)).toBe(20)
-    const limited = { ...question, perScope: 1_000, scopes: new Map(), from }
+    const limited = { ...question, from }
     expect(await entriesRead(async db => expect(await claimMessages(db, limited)).toHaveLength(40))).toBeLessThan(500)
     expect(await entriesRead(db => findFront(db, 5, from))).toBeLessThan(100)
   })
@@ -336,12 +334,12 @@ test('what may not overtake a message that is put off waits as long as it, and i
     return rows.map(({ seq, channel, waits }) => `${channel} ${seq}${waits ? ' waits' : ''}`)
   }
   const putOff = async (): Promise<void> => {
-    const [first] = await claim(pool)
+    const [first] = await transaction(pool, claim)
     expect(first).toMatchObject({ seq: 2, channel: 'email' })
     const { id, attempt, url, version } = first!
     const outcome = { durationMs: 1, status: 500, error: 'x', responseHeaders: null, responseBody: null }
     await settleMessages(pool, [
-      { message: id, owner, attempt, state: 'queued', delayMs: 300_000, url, version, at: new Date(), ...outcome },
+      { message: id, attempt, state: 'queued', delayMs: 300_000, url, version, at: new Date(), ...outcome },
     ])
   }
   await insert(3, 'email')

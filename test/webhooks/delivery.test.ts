@@ -2,12 +2,14 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
+import { transaction } from '../../src/store/postgres.js'
+import { reapLeases } from '../../src/store/webhook/leases.js'
+import { settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, poolForTest, type TestDatabase } from '../support/database/database.js'
 import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
 import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/gateway/receiver.js'
 import { request, send, validSend } from '../support/gateway/requests.js'
-import { createWebhook, happen, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
+import { claimWebhooks, createWebhook, happen, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Events over real sockets to a receiver that knows nothing of us but the standard. */
 let database: TestDatabase
@@ -529,16 +531,16 @@ describe('order and fairness', () => {
     expect(rows[0].tried).toBeLessThan(40)
   })
 
+  const reap = () => transaction(database.pool, db => reapLeases(db, 'O processo foi interrompido.'))
+
   test('what a dead worker held is sent by the next one, under the same id', async () => {
     await fresh()
     const receiver = await receiverForTest()
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
     await happen(database.pool, await accept(), 'email', 'sent')
-    await database.pool.query(
-      "update webhook_message set state = 'sending', attempt = 1, lease_owner = gen_random_uuid(), lease_until = now() - interval '1 second' where endpoint_id = $1",
-      [id],
-    )
-    expect(await reapMessages(database.pool, 'O processo foi interrompido.')).toBe(1)
+    expect(await claimWebhooks(database.pool, { owner: crypto.randomUUID(), leaseMs: -1_000 })).toHaveLength(1)
+    expect(await reap()).toBe(1)
+    expect(await reap()).toBe(0)
     start()
     await arrived(receiver, 1)
     expect(receiver.got[0]!.json.metadata).toMatchObject({ attempt: 2 })
@@ -582,21 +584,14 @@ describe('order and fairness', () => {
     await fresh()
     const { id } = await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
     await happen(database.pool, await accept(), 'email', 'sent')
-    const question = {
-      leaseMs: 30_000,
-      limit: 10,
-      capacity: 10,
-      endpoints: new Map(),
-      perScope: 10,
-      scopes: new Map(),
-      failuresToPause: 5,
-    }
     const [owner, successor] = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002']
-    const [claim] = await claimMessages(database.pool, { ...question, owner })
-    await database.pool.query("update webhook_message set state = 'queued', lease_owner = null where endpoint_id = $1", [id])
-    await claimMessages(database.pool, { ...question, owner: successor })
+    const [claim] = await claimWebhooks(database.pool, { owner, leaseMs: -1_000 })
+    // Nobody gets it before the attempt counts as interrupted.
+    expect(await claimWebhooks(database.pool, { owner: successor })).toEqual([])
+    expect(await reap()).toBe(1)
+    expect(await claimWebhooks(database.pool, { owner: successor })).toMatchObject([{ id: claim!.id, attempt: 2 }])
     const settlement = {
-      ...{ message: claim!.id, owner, attempt: claim!.attempt, state: 'dead' as const, delayMs: null, at: new Date() },
+      ...{ message: claim!.id, attempt: claim!.attempt, state: 'dead' as const, delayMs: null, at: new Date() },
       ...{
         url: claim!.url,
         version: claim!.version,
@@ -608,7 +603,7 @@ describe('order and fairness', () => {
       },
     }
     expect(await settleMessages(database.pool, [settlement])).toEqual(new Set([claim!.id]))
-    const held = { ...settlement, owner: successor, attempt: 2, state: 'queued' as const }
+    const held = { ...settlement, attempt: 2, state: 'queued' as const }
     expect(await settleMessages(database.pool, [held])).toEqual(new Set())
   })
 })

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { scopeKey } from '../../src/domain/scope.js'
-import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import { releaseMessages, renewLeases } from '../../src/store/webhook/leases.js'
+import type { WebhookClaim } from '../../src/store/webhook/queue.js'
 import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
@@ -10,7 +11,7 @@ import { createDatabase, type TestDatabase } from '../support/database/database.
 import { createAccount, type Gateway, issueToken, startGateway } from '../support/gateway/gateway.js'
 import { receiverForTest } from '../support/gateway/receiver.js'
 import { request } from '../support/gateway/requests.js'
-import { createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
+import { claimWebhooks, createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** What one worker holds: for whom, for how long, and what it writes about it. */
 let database: TestDatabase
@@ -27,21 +28,12 @@ afterAll(async () => {
 })
 
 const owner = newId(Date.now())
-const question = {
-  owner,
-  leaseMs: 30_000,
-  limit: 100,
-  capacity: 10,
-  endpoints: new Map(),
-  perScope: 100,
-  scopes: new Map(),
-  failuresToPause: 5,
-}
-const fenceOf = ({ id, attempt }: WebhookClaim): MessageFence => ({ message: id, owner, attempt })
+const question = { owner }
 
 /** Endpoints of a new account, each with test events to carry. */
 async function endpointsWith(messages: number, urls: readonly string[]): Promise<{ account: string; ids: string[] }> {
   await database.pool.query('delete from webhook_message')
+  await database.pool.query('delete from webhook_lease')
   return moreEndpointsWith(messages, urls)
 }
 
@@ -67,16 +59,16 @@ const ADDRESS = 'https://example.com/'
 test('an account with many endpoints gets its share of a worker, and others get theirs', async () => {
   const { account } = await endpointsWith(4, [ADDRESS, ADDRESS, ADDRESS])
   const other = await moreEndpointsWith(2, [ADDRESS])
-  const claims = await claimMessages(database.pool, { ...question, perScope: 5 })
+  const claims = await claimWebhooks(database.pool, { ...question, perScope: 5 })
   const countOf = (id: string) => claims.filter(claim => claim.account === id).length
   expect(countOf(account)).toBe(5)
   expect(countOf(other.account)).toBe(2)
   // The endpoints of an account still take turns.
   expect(new Set(claims.filter(claim => claim.account === account).map(claim => claim.endpoint)).size).toBe(3)
   const full = { ...question, perScope: 5, scopes: new Map([[scopeKey({ account, mode: 'live' }), 5]]) }
-  expect(await claimMessages(database.pool, full)).toEqual([])
+  expect(await claimWebhooks(database.pool, full)).toEqual([])
   expect(
-    await claimMessages(database.pool, { ...full, scopes: new Map([[scopeKey({ account, mode: 'live' }), 3]]) }),
+    await claimWebhooks(database.pool, { ...full, scopes: new Map([[scopeKey({ account, mode: 'live' }), 3]]) }),
   ).toHaveLength(2)
 })
 
@@ -85,7 +77,7 @@ test('the test mode of an account has a share of its own, which live endpoints d
   const { token } = await issueToken(database.pool, account, { mode: 'test' })
   await addEndpoints(token, 4, [ADDRESS, ADDRESS])
   const scopes = new Map([[scopeKey({ account, mode: 'test' }), 5]])
-  const claims = await claimMessages(database.pool, { ...question, perScope: 5, scopes })
+  const claims = await claimWebhooks(database.pool, { ...question, perScope: 5, scopes })
   expect(claims.map(({ endpoint, mode }) => [endpoint, mode])).toEqual(Array(4).fill([ids[0], 'live']))
 })
 
@@ -108,7 +100,7 @@ test('a queue holds what its endpoint answers within seconds: few messages of a 
 
 test('an endpoint that becomes slow keeps twice what it may hold, and gives the newest of the rest back', () => {
   const queue = new EndpointQueue({ maxInFlight: 1, maxHeld: 100 })
-  for (let index = 0; index < 50; index++) queue.add({ claim: { id: String(index) } as WebhookClaim, body: '', secrets: [] })
+  for (let index = 0; index < 50; index++) queue.add({ claim: { id: String(index) } as WebhookClaim, body: '', keys: [] })
   queue.finishAttempt(1)
   expect(queue.takeSurplus()).toEqual([])
   for (let index = 0; index < 100; index++) queue.finishAttempt(1_000)
@@ -118,40 +110,79 @@ test('an endpoint that becomes slow keeps twice what it may hold, and gives the 
   expect(queue.next()?.claim.id).toBe('0')
 })
 
+test('endpoints of which everything is under way take no share of a claim', async () => {
+  await endpointsWith(1, Array(12).fill(ADDRESS))
+  await moreEndpointsWith(30, [ADDRESS])
+  expect(await claimWebhooks(database.pool, { ...question, limit: 20, capacity: 2 })).toHaveLength(14)
+  const claims = await claimWebhooks(database.pool, { ...question, limit: 20, capacity: 30 })
+  expect(claims).toHaveLength(20)
+  expect(new Set(claims.map(({ endpoint }) => endpoint)).size).toBe(1)
+})
+
+test('two workers that claim at once get different messages', async () => {
+  const { ids } = await endpointsWith(40, [ADDRESS, ADDRESS])
+  const others = Array.from({ length: 4 }, () => newId(Date.now()))
+  const claims = (
+    await Promise.all(others.map(other => claimWebhooks(database.pool, { owner: other, limit: 15, capacity: 15 })))
+  ).flat()
+  expect(claims).toHaveLength(60)
+  expect(new Set(claims.map(({ id }) => id)).size).toBe(60)
+  expect(new Set(claims.map(({ endpoint }) => endpoint))).toEqual(new Set(ids))
+})
+
+test('what is given back is claimed again, and the rest of its lease is not', async () => {
+  await endpointsWith(3, [ADDRESS])
+  const [first, ...others] = await claimWebhooks(database.pool, question)
+  await releaseMessages(database.pool, newId(Date.now()), [first!])
+  expect(await claimWebhooks(database.pool, question)).toEqual([])
+  await releaseMessages(database.pool, owner, [first!])
+  const again = await claimWebhooks(database.pool, question)
+  expect(again.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: first!.id, attempt: 1 }])
+  expect(await renewLeases(database.pool, owner, [first!.lease], 60_000)).toEqual(new Set(others.map(({ lease }) => lease)))
+})
+
+test('a lease that its worker names as ended is gone after the next claim', async () => {
+  await endpointsWith(1, [ADDRESS, ADDRESS])
+  const [first, second] = await claimWebhooks(database.pool, question)
+  await claimWebhooks(database.pool, { ...question, ended: [first!.lease] })
+  await claimWebhooks(database.pool, { owner: newId(Date.now()), ended: [second!.lease] })
+  const own = [first!.lease, second!.lease]
+  const { rows } = await database.pool.query('select id from webhook_lease where id = any($1)', [own])
+  expect(rows).toEqual([{ id: second!.lease }])
+})
+
 test('endpoints of which nothing is due take no share of a claim', async () => {
   const { ids } = await endpointsWith(1, Array(12).fill(ADDRESS))
   await database.pool.query("update webhook_message set due_at = now() + interval '1 hour' where endpoint_id = any($1)", [ids])
   await moreEndpointsWith(30, [ADDRESS])
   // Among thirteen endpoints the share of each would be four.
-  const claims = await claimMessages(database.pool, { ...question, limit: 20, capacity: 30 })
+  const claims = await claimWebhooks(database.pool, { ...question, limit: 20, capacity: 30 })
   expect(claims).toHaveLength(20)
 })
 
-test('only what is named, and still held, is renewed', async () => {
-  await endpointsWith(3, [ADDRESS])
-  const [named, unnamed, late] = (await claimMessages(database.pool, question)) as [WebhookClaim, WebhookClaim, WebhookClaim]
-  const leases = async () => {
-    const { rows } = await database.pool.query(
-      "select id, lease_until > now() + interval '1 minute' as longer, lease_until > now() as held from webhook_message",
-    )
-    return new Map(rows.map(({ id, longer, held }) => [id, longer ? 'longer' : held ? 'held' : 'over']))
-  }
-  await database.pool.query('update webhook_message set lease_until = now() where id = $1', [late.id])
-  expect(await renewMessages(database.pool, [fenceOf(named), fenceOf(late)], 600_000)).toEqual({
-    renewed: new Set([named.id]),
-    passedOver: new Set(),
-  })
-  expect(await leases()).toEqual(
-    new Map([
-      [named.id, 'longer'],
-      [unnamed.id, 'held'],
-      [late.id, 'over'],
-    ]),
+test('only leases that are named, still hold and are one’s own are prolonged', async () => {
+  await endpointsWith(1, [ADDRESS, ADDRESS, ADDRESS, ADDRESS])
+  const [named, unnamed, late, foreign] = (await claimWebhooks(database.pool, question)).map(({ lease }) => lease) as [
+    number,
+    number,
+    number,
+    number,
+  ]
+  await database.pool.query('update webhook_lease set until = now() where id = $1', [late])
+  await database.pool.query('update webhook_lease set owner = gen_random_uuid() where id = $1', [foreign])
+  expect(await renewLeases(database.pool, owner, [named, late, foreign], 600_000)).toEqual(new Set([named]))
+  const { rows } = await database.pool.query(
+    "select id, until > now() + interval '1 minute' as longer, until > now() as held from webhook_lease",
   )
-  expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual({
-    renewed: new Set(),
-    passedOver: new Set(),
-  })
+  const expected = [
+    [named, 'longer'],
+    [unnamed, 'held'],
+    [late, 'over'],
+    [foreign, 'held'],
+  ]
+  expect(new Map(rows.map(({ id, longer, held }) => [id, longer ? 'longer' : held ? 'held' : 'over']))).toEqual(
+    new Map(expected as [number, string][]),
+  )
 })
 
 test('endpoints with a silent name server do not delay the others', async () => {
@@ -202,7 +233,7 @@ test('the lease of a message that a worker gave up expires, however long the wor
   })
   const isAborted = async (endpoint: string): Promise<boolean> => {
     const { rows } = await database.pool.query(
-      "select coalesce(bool_or(lease_until < now()), false) as over from webhook_message where endpoint_id = $1 and state = 'sending'",
+      'select coalesce(bool_or(until < now()), false) as over from webhook_lease where endpoint_id = $1',
       [endpoint],
     )
     return rows[0].over
@@ -234,9 +265,9 @@ test('a message whose endpoint has a secret that does not open fails by the plan
 
 test('an outcome and what it says about the endpoint are written together, or not at all', async () => {
   const { ids } = await endpointsWith(1, [ADDRESS])
-  const [claim] = (await claimMessages(database.pool, question)) as [WebhookClaim]
+  const [claim] = (await claimWebhooks(database.pool, question)) as [WebhookClaim]
   const rules = { plan: QUICK.plan, random: Math.random }
-  const outcome = judgeReply(claim, fenceOf(claim), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
+  const outcome = judgeReply(claim, new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
   const health = { failuresToPause: 5, maxPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
   const write = () => writeOutcomes(database.pool, [outcome], health)
   const stored = async () => {
@@ -248,7 +279,7 @@ test('an outcome and what it says about the endpoint are written together, or no
   }
   await database.asOwner('alter table webhook_endpoint add constraint no_failures check (failures = 0) not valid')
   await expect(write()).rejects.toThrow('no_failures')
-  expect(await stored()).toEqual({ state: 'sending', failures: 0 })
+  expect(await stored()).toEqual({ state: 'queued', failures: 0 })
   await database.asOwner('alter table webhook_endpoint drop constraint no_failures')
   expect((await write()).lost).toEqual(new Set())
   expect(await stored()).toEqual({ state: 'queued', failures: 1 })

@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { insertEndpoint, updateEndpoint } from '../../src/store/webhook/endpoints.js'
-import { claimMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import type { WebhookClaim } from '../../src/store/webhook/queue.js'
 import type { Reply } from '../../src/webhooks/outbound.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
 import { gatewayForFile } from '../support/gateway/gateway.js'
-import { QUICK } from '../support/gateway/webhooks.js'
+import { claimWebhooks, QUICK } from '../support/gateway/webhooks.js'
 
 /** Replies of a URL that its endpoint no longer has: they arrive after the edit that took it away. */
 const { database, account } = await gatewayForFile()
@@ -26,22 +26,11 @@ beforeEach(async () => {
   )
 })
 
-const claim = (): Promise<WebhookClaim[]> => {
-  const capacities = { capacity: 10, endpoints: new Map(), perScope: 100, scopes: new Map() }
-  return claimMessages(pool, { owner, leaseMs: 30_000, limit: 100, failuresToPause: 5, ...capacities })
-}
+const claim = (): Promise<WebhookClaim[]> => claimWebhooks(pool, { owner })
 const settle = (claims: readonly WebhookClaim[], status: number) => {
   const reply: Reply = { status, headers: {}, body: Buffer.alloc(0) }
   const rules = { plan: QUICK.plan, random: Math.random }
-  const outcomes = claims.map(message =>
-    judgeReply(
-      message,
-      { message: message.id, owner, attempt: message.attempt },
-      reply,
-      { at: new Date(), durationMs: 1 },
-      rules,
-    ),
-  )
+  const outcomes = claims.map(message => judgeReply(message, reply, { at: new Date(), durationMs: 1 }, rules))
   return writeOutcomes(pool, outcomes, { failuresToPause: 5, maxPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 })
 }
 const edit = () => updateEndpoint(pool, scope, endpoint, { url: 'https://novo.example.com/' })

@@ -1,15 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { transaction } from '../../src/store/postgres.js'
 import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
+import { awaitTurn, reapLeases } from '../../src/store/webhook/leases.js'
 import { pruneMessages, replayBatch } from '../../src/store/webhook/messages.js'
-import { claimMessages, makeMessagesDue, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import { makeMessagesDue, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
 import { createDatabase, type TestDatabase } from '../support/database/database.js'
 import { countWaiting, holdRows } from '../support/database/locks.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway/gateway.js'
 import { receiverForTest, refuseWith } from '../support/gateway/receiver.js'
 import { request } from '../support/gateway/requests.js'
-import { createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
+import { claimWebhooks, createWebhook, QUICK, startTestDeliverer } from '../support/gateway/webhooks.js'
 
 /** Endpoints and messages that a vanished node holds: what is about others is written. */
 let database: TestDatabase
@@ -31,6 +34,7 @@ afterAll(async () => {
 /** Two endpoints with two messages each. */
 beforeEach(async () => {
   await database.pool.query('delete from webhook_message')
+  await database.pool.query('delete from webhook_lease')
   account = (await createAccount(database.pool)).id
   endpoints = [crypto.randomUUID(), crypto.randomUUID()]
   const all = { mode: 'live', channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
@@ -45,19 +49,14 @@ beforeEach(async () => {
 })
 
 const claim = async (): Promise<WebhookClaim[]> => {
-  const capacities = { capacity: 10, endpoints: new Map(), perScope: 100, scopes: new Map() }
-  const claims = await claimMessages(database.pool, { owner, leaseMs: 30_000, limit: 100, failuresToPause: 5, ...capacities })
+  const claims = await claimWebhooks(database.pool, { owner })
   return claims.sort((a, b) => endpoints.indexOf(a.endpoint) - endpoints.indexOf(b.endpoint))
 }
-
-const fenceOf = ({ id, attempt }: WebhookClaim) => ({ message: id, owner, attempt })
 
 test('outcomes of an endpoint that another transaction holds are left out, and those of the others are written', async () => {
   const claims = await claim()
   const rules = { plan: QUICK.plan, random: Math.random }
-  const outcomes = claims.map(message =>
-    judgeReply(message, fenceOf(message), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules),
-  )
+  const outcomes = claims.map(message => judgeReply(message, new Error('recusado'), { at: new Date(), durationMs: 1 }, rules))
   const health = { failuresToPause: 5, maxPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
   const holder = await holdRows(database.url, 'select from webhook_endpoint where id = $1 for no key update', [endpoints[0]])
   const first = await writeOutcomes(database.pool, outcomes, health)
@@ -88,7 +87,7 @@ test('the outcome of an attempt waits until its endpoint is free, while the next
   const states = async (id: string) =>
     (await database.pool.query('select distinct state from webhook_message where endpoint_id = $1', [id])).rows
   await expect.poll(() => states(ids[1]!)).toEqual([{ state: 'done' }])
-  expect(await states(ids[0]!)).toEqual([{ state: 'sending' }])
+  expect(await states(ids[0]!)).toEqual([{ state: 'queued' }])
   expect(failing.got).toHaveLength(1)
   await holder.release()
   await expect.poll(() => failing.got.length).toBeGreaterThan(1)
@@ -97,11 +96,30 @@ test('the outcome of an attempt waits until its endpoint is free, while the next
 
 const HOLD_MESSAGE = 'select from webhook_message where id = $1 for update'
 
-test('a renewal passes over the message that another transaction holds', async () => {
+test('leases that are over are ended, although another transaction holds one of their messages', async () => {
   const [held, ...others] = await claim()
   await holdRows(database.url, HOLD_MESSAGE, [held!.id])
-  const renewed = await renewMessages(database.pool, [held!, ...others].map(fenceOf), 60_000)
-  expect(renewed).toEqual({ renewed: new Set(others.map(({ id }) => id)), passedOver: new Set([held!.id]) })
+  await database.pool.query("update webhook_lease set until = now() - interval '1 second'")
+  expect(await transaction(database.pool, db => reapLeases(db, 'interrompido'))).toBe(others.length)
+  const { rows } = await database.pool.query('select id, attempt from webhook_message where attempt > 0')
+  expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(others.map(({ id }) => id)))
+  expect(await claim()).toHaveLength(others.length + 1)
+})
+
+test('a node that vanishes in its turn is ended after a second, and the others claim', async () => {
+  const vanished = new pg.Client({ connectionString: database.url })
+  vanished.on('error', () => {})
+  await vanished.connect()
+  onTestFinished(() => vanished.end())
+  await vanished.query('begin')
+  await awaitTurn(vanished)
+  const claimed = (): Promise<number> =>
+    claim().then(
+      claims => claims.length,
+      () => 0,
+    )
+  await expect.poll(claimed).toBe(4)
+  await expect(vanished.query('commit')).rejects.toThrow()
 })
 
 test('an endpoint that works again gets its messages, although another transaction holds one of them', async () => {
@@ -114,11 +132,11 @@ test('an endpoint that works again gets its messages, although another transacti
   expect((await claim()).map(({ id }) => id)).toContain(rows[1]!.id)
 })
 
-test('a replay passes over a message that is being claimed, and does not send it twice', async () => {
+test('a replay passes over a message of which the outcome is being written, and does not send it twice', async () => {
   const { rows } = await database.pool.query<{ id: string }>('select id from webhook_message where endpoint_id = $1', [
     endpoints[0],
   ])
-  await holdRows(database.url, "update webhook_message set state = 'sending' where id = $1", [rows[0]!.id])
+  await holdRows(database.url, "update webhook_message set state = 'done' where id = $1", [rows[0]!.id])
   const span = { since: new Date(0), until: new Date(Date.now() + 3_600_000), missedOnly: true }
   const replayed = await replayBatch(database.pool, endpoints[0]!, span, { at: '-infinity', position: 0 }, 100)
   expect(replayed).toMatchObject({ count: 1 })

@@ -6,19 +6,27 @@ import { QUICK } from '../support/gateway/webhooks.js'
 
 const LEASE_MS = 3_000
 
-type Found = 'renewed' | 'passedOver' | 'lost'
-
-/** Messages of one endpoint that takes one at a time, and renewals that find of each what the test says. */
-function deliveringWith(found: (id: string) => Found, leaseMs = LEASE_MS) {
+/** Messages of one endpoint that takes one at a time, each with a lease of its own, and renewals that find which of them still hold. */
+function deliveringWith(isRenewed: (lease: number) => boolean) {
   const posted: string[] = []
+  const ended: number[] = []
   const replies: (() => void)[] = []
   let renewals = 0
   const claims = ['a', 'b', 'c'].map(
-    id => ({ id, endpoint: 'e', account: 'x', mode: 'live', url: `http://127.0.0.1/${id}`, attempt: 1 }) as WebhookClaim,
+    (id, index) =>
+      ({
+        id,
+        lease: index + 1,
+        endpoint: 'e',
+        account: 'x',
+        mode: 'live',
+        url: `http://127.0.0.1/${id}`,
+        attempt: 1,
+      }) as WebhookClaim,
   )
   const deliverer = new Deliverer({
     clock: Date.now,
-    leaseMs,
+    leaseMs: LEASE_MS,
     maxInFlight: 1,
     maxHeld: 10,
     rules: { plan: QUICK.plan!, random: Math.random },
@@ -31,35 +39,39 @@ function deliveringWith(found: (id: string) => Found, leaseMs = LEASE_MS) {
         }),
       close: async () => {},
     } as unknown as DelivererOptions['outbound'],
-    claim: async () => claims.splice(0),
+    claim: async question => {
+      ended.push(...question.ended)
+      return claims.splice(0)
+    },
     render: async given => given.map(() => '{}'),
     unseal: () => [Buffer.alloc(32)],
-    report: async () => {},
+    report: async ({ settlement: { message } }) => {
+      if (message === 'b') throw new Error('not written')
+    },
     release: async () => {},
-    renew: async messages => {
+    renew: async leases => {
       renewals++
-      const those = (wanted: Found) => new Set(messages.map(({ message }) => message).filter(id => found(id) === wanted))
-      return { renewed: those('renewed'), passedOver: those('passedOver') }
+      return new Set(leases.filter(isRenewed))
     },
-    onError: error => {
-      throw error
-    },
+    end: async leases => void ended.push(...leases),
+    onError: () => {},
   })
   deliverer.start()
-  onTestFinished(async () => {
+  const stop = async () => {
     const stopped = deliverer.stop()
     while (replies.length > 0) replies.shift()!()
     await stopped
-  })
-  return { posted, answer: () => replies.shift()!(), renewals: () => renewals }
+  }
+  onTestFinished(stop)
+  return { posted, ended, stop, answer: () => replies.shift()!(), renewals: () => renewals }
 }
 
 test.each([
-  ['renewed', ['a', 'b', 'c']],
-  ['passedOver', ['a', 'b', 'c']],
-  ['lost', ['a']],
-] as const)('messages that a renewal says are %s: %j are posted', async (found, expected) => {
-  const { posted, answer, renewals } = deliveringWith(() => found)
+  ['all', [1, 2, 3], ['a', 'b', 'c']],
+  ['some', [1, 3], ['a', 'c']],
+  ['no', [], ['a']],
+] as const)('when %s leases are renewed, %j, the messages %j are posted', async (_, leases, expected) => {
+  const { posted, answer, renewals } = deliveringWith(lease => (leases as readonly number[]).includes(lease))
   await expect.poll(() => posted).toEqual(['a'])
   await expect.poll(renewals, { timeout: LEASE_MS }).toBeGreaterThan(0)
   answer()
@@ -70,23 +82,13 @@ test.each([
   expect(posted).toEqual(expected)
 })
 
-test('while renewals pass over a message of which the outcome is being written, the leases of the others go on', async () => {
-  const leaseMs = 1_200
-  const { posted, answer, renewals } = deliveringWith(id => (id === 'a' ? 'passedOver' : 'renewed'), leaseMs)
-  await expect.poll(() => posted).toEqual(['a'])
-  // Longer than the first lease.
-  await expect.poll(renewals, { timeout: 4 * leaseMs }).toBeGreaterThan(8)
-  answer()
-  await expect.poll(() => posted).toEqual(['a', 'b'])
-  answer()
-  await expect.poll(() => posted).toEqual(['a', 'b', 'c'])
-})
-
-test('a message that renewals pass over until its lease is over is not posted', async () => {
-  const leaseMs = 1_200
-  const { posted, answer, renewals } = deliveringWith(id => (id === 'b' ? 'passedOver' : 'renewed'), leaseMs)
-  await expect.poll(() => posted).toEqual(['a'])
-  await expect.poll(renewals, { timeout: 4 * leaseMs }).toBeGreaterThan(8)
-  answer()
-  await expect.poll(() => posted).toEqual(['a', 'c'])
+test('a lease is ended when its messages have their outcomes, and left to expire when one of them has none', async () => {
+  const { posted, answer, ended, stop } = deliveringWith(() => true)
+  for (const index of [1, 2, 3]) {
+    await expect.poll(() => posted.length).toBe(index)
+    answer()
+  }
+  await stop()
+  // The outcome of the second was not written.
+  expect(ended.sort()).toEqual([1, 3])
 })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Keys } from '../../domain/access/keys.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal } from '../../domain/errors.js'
@@ -9,11 +10,12 @@ import { engineTiming } from '../../engine/timing.js'
 import type { Chore } from '../../runtime/chores.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { QueueFront } from '../../runtime/queue-front.js'
-import { doAll, isItemFault, isLocked, isTooSlow, type Pool } from '../../store/postgres.js'
+import { doAll, isItemFault, isLocked, isTooSlow, type Pool, transaction } from '../../store/postgres.js'
 import { pruneAttempts } from '../../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../../store/webhook/endpoints.js'
+import { endLeases, reapLeases, releaseMessages, renewLeases } from '../../store/webhook/leases.js'
 import { pruneMessages } from '../../store/webhook/messages.js'
-import { claimMessages, findFront, reapMessages, releaseMessages, renewMessages } from '../../store/webhook/queue.js'
+import { claimMessages, findFront } from '../../store/webhook/queue.js'
 import { Deliverer, type DelivererOptions } from '../../webhooks/deliverer.js'
 import { openSecrets } from '../../webhooks/endpoints.js'
 import type { ResolveName } from '../../webhooks/name-lookup.js'
@@ -76,7 +78,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
       return outcomes.map(({ endpoint, settlement }) => (busy.has(endpoint) ? 'busy' : !lost.has(settlement.message)))
     },
     isItemFault,
-    maxItems: 256,
+    maxItems: 512,
     // One at a time: the outcomes that wait make the next group larger, and no delivery waits for them.
     parallel: 1,
     gatherMs: GATHER_MS,
@@ -87,6 +89,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     find: from => findFront(pool, HEALTH.failuresToPause, from),
     onError: error => onError(error, 'the front of the webhooks'),
   })
+  const owner = randomUUID()
   const deliverer = new Deliverer({
     clock,
     leaseMs,
@@ -95,12 +98,13 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     rules: { plan: timing?.plan ?? RETRY_PLAN, random: Math.random },
     failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: timing?.timeoutMs ?? TIMEOUT_MS, resolve }),
-    claim: question => front.claim(from => claimMessages(pool, { ...question, from })),
+    claim: question => front.claim(from => transaction(pool, db => claimMessages(db, { ...question, owner, from }))),
     render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => repeatWhileBusy(() => submitTo(reports, outcome)),
-    release: messages => releaseMessages(pool, messages),
-    renew: messages => renewMessages(pool, messages, leaseMs),
+    release: claims => releaseMessages(pool, owner, claims),
+    renew: leases => renewLeases(pool, owner, leases, leaseMs),
+    end: leases => endLeases(pool, owner, leases),
     onError,
     ...(trace === undefined ? {} : { trace }),
   })
@@ -112,7 +116,7 @@ export const webhookChores = (config: Config, pool: Pool): Chore[] => [
   {
     name: 'interrupted webhooks',
     everyMs: 5 * SECOND_MS,
-    run: () => reapMessages(pool, 'O processo que fazia esta entrega foi interrompido; ela será repetida.'),
+    run: () => transaction(pool, db => reapLeases(db, 'O processo que fazia esta entrega foi interrompido; ela será repetida.')),
   },
   { name: 'old webhooks', everyMs: HOUR_MS, oneNode: true, run: () => prune(pool, config.webhooks.days) },
 ]

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { OperatorError } from '../../domain/errors.js'
+import { HmacKey } from '../../domain/hmac-key.js'
 import { DEFAULT_PAYLOAD_VERSION, payloadVersions, readSecret, signedHeaders } from '../../domain/webhook.js'
 import { channelNames, required } from '../options.js'
 import { oneLine, openStopSignal, print } from '../output.js'
@@ -107,7 +108,7 @@ async function deliver(forwardTo: string, key: Buffer, { id, corpo }: Message, s
     try {
       const response = await fetch(forwardTo, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...signedHeaders([key], id, Date.now(), corpo) },
+        headers: { 'content-type': 'application/json', ...signedHeaders([new HmacKey(key)], id, Date.now(), corpo) },
         body: corpo,
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(FORWARD_TIMEOUT_MS)]),

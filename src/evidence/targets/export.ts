@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
+import { HmacKey } from '../../domain/hmac-key.js'
 import { signedHeaders } from '../../domain/webhook.js'
 import { signRequest } from '../../runtime/objects/s3-signature.js'
 import type { ClaimedTarget } from '../../store/evidence/checkpoint-targets.js'
@@ -46,7 +47,7 @@ async function postWebhook(
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Carteiro-Webhooks/1.0',
-    ...signedHeaders([secret], `checkpoint-${size}`, clock(), body),
+    ...signedHeaders([new HmacKey(secret)], `checkpoint-${size}`, clock(), body),
   }
   requireSuccess(await request('POST', url, headers, body))
 }

@@ -33,7 +33,7 @@ const MOST_COUNTED = 10_000
 /** The waiting messages of the endpoint `w`, those of the oldest notifications first, which is the order of their index. */
 const WAITING = `
   select m.created_at, m.queued_at from webhook_message m
-  where m.endpoint_id = w.id and m.state in ('queued', 'sending')
+  where m.endpoint_id = w.id and m.state = 'queued'
   order by m.notification_id, m.channel, m.event_seq limit ${MOST_COUNTED}`
 
 const SELECT = `

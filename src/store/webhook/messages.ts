@@ -3,6 +3,7 @@ import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { execute, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 import { WEBHOOK_TERM } from './attempts.js'
+import { UNDER_WAY } from './leases.js'
 
 export interface ListedMessage {
   id: string
@@ -25,7 +26,7 @@ export async function replayMessage(db: Queryable, endpoint: string, id: string)
   const busy = await queryValue<boolean>(
     db,
     `with found as (
-       select id, state = 'sending' as busy from webhook_message where id = $2 and endpoint_id = $1 for no key update
+       select id, state = 'queued' and (id, attempt) in (${UNDER_WAY}) as busy from webhook_message where id = $2 and endpoint_id = $1 for no key update
      ), queued as (
        update webhook_message m set state = 'queued', due_at = now(), queued_at = now(), earlier_attempts = m.attempt
        from found f where m.id = f.id and not f.busy
@@ -64,7 +65,7 @@ export const replayBatch = (
        select id, created_at, position from webhook_message
        where endpoint_id = $1 and created_at >= $2 and created_at < $3 and (created_at, position) > ($4::timestamptz, $5)
          and state = any($6::text[])
-       -- Passes over what another transaction holds: that is being claimed or settled at this moment.
+       -- Passes over what another transaction holds: its outcome is being written at this moment.
        order by created_at, position limit $7 for no key update skip locked
      ), queued as (
        update webhook_message m set state = 'queued', due_at = now(), queued_at = now(), earlier_attempts = m.attempt
@@ -116,7 +117,7 @@ export async function pruneMessages(db: Queryable, days: number, limit: number):
     `delete from webhook_message where id = any(array(
        select m.id from webhook_endpoint w join account a on a.id = w.account_id cross join lateral (
          select id from webhook_message
-         where endpoint_id = w.id and state <> 'sending' and (state <> 'queued' or w.disabled_at is not null)
+         where endpoint_id = w.id and (state <> 'queued' or w.disabled_at is not null)
            and created_at < case when w.deleted_at is null then now() - ${WEBHOOK_TERM} else 'infinity' end
          -- Locked, because a replay may queue a message again at this moment.
          order by created_at limit $2 for update skip locked

@@ -2,18 +2,21 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { type Columns, column, columnValues, selectColumns } from '../columns.js'
-import { execute, type Queryable, queryRows, queryValue, queryValues, run } from '../postgres.js'
+import { execute, type Queryable, queryValue, queryValues, run, type Transaction } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
 import type { AttemptResult } from './attempts.js'
+import { awaitTurn, UNDER_WAY } from './leases.js'
 
-/** A message of the outbox, claimed under a lease. */
+/** A message of the outbox, claimed under a lease together with others of its endpoint. */
 export interface WebhookClaim extends Scope {
   id: string
+  lease: number
   endpoint: string
   notification: string
   channel: Channel
   /** 0: a test event. */
   seq: number
+  /** Including this one. */
   attempt: number
   /** Including this attempt. A replay starts the count again. */
   attemptsSinceQueued: number
@@ -43,7 +46,12 @@ export interface ClaimQuery {
   failuresToPause: number
   /** Messages that became due earlier are not looked at (findFront), but for endpoints that were paused since; without it, all are. */
   from?: Date
+  /** Leases of this worker of which every message has its outcome. */
+  ended: readonly number[]
 }
+
+/** Of a message m. */
+const IS_FREE = '(m.id, m.attempt) not in (select message, attempt from under_way)'
 
 /** Of an endpoint that works again. */
 const MOST_MADE_DUE = 5_000
@@ -94,26 +102,35 @@ export async function findFront(db: Queryable, failuresToPause: number, from: Da
 }
 
 /**
- * Claims due messages. Endpoints are served in rotation, and each endpoint and each scope has a limit, so that a slow one
- * delays only itself. A message waits for the earlier ones of its notification and channel that are being sent, are due or are in
- * their first attempts.
+ * Claims due messages: writes a lease for those of each endpoint, and leaves them as they are. Endpoints are served in rotation, and each
+ * endpoint and each scope has a limit, so that a slow one delays only itself. A message waits for the earlier ones of its notification and
+ * channel that are being sent, are due or are in their first attempts.
  */
-export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<WebhookClaim[]> {
-  // The result is two JSON texts, because hundreds of rows take several times as long to read. Each endpoint is returned once.
-  const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
+export async function claimMessages(db: Transaction, query: ClaimQuery): Promise<WebhookClaim[]> {
+  await awaitTurn(db)
+  // The result is one row with a list for each column: hundreds of rows take several times as long to read, and a list for each message
+  // several times as long to write. Each endpoint is returned once.
+  const { rows } = await run<Nullable<ClaimedMessages> & { endpoints: ClaimedEndpoint[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
-      with recursive ${endpointsFrom('$9::timestamptz', '$5')}, ready as (
+      with recursive ${endpointsFrom('$9::timestamptz', '$5')}, under_way as materialized (${UNDER_WAY}), ended as (
+        delete from webhook_lease where id = any($10::bigint[]) and owner = $1
+      ), ready as (
         select w.id, looked_at.since, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
           case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
         from looked_at join webhook_endpoint w on w.id = looked_at.endpoint_id
         left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
         cross join lateral (select w.account_id || ' ' || w.mode as scope) a
         left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
-        -- An endpoint of which nothing is due takes no place and no share.
-        where ${MAY_BE_CALLED} and looked_at.since <= now()
+        -- An endpoint of which nothing is due that is not under way takes no place and no share. Alone, it would take them from nobody.
+        where ${MAY_BE_CALLED} and looked_at.since <= now() and ((select count(*) from looked_at) = 1 or w.id not in (select endpoint_id from webhook_lease where until > now() - interval '1 minute') or exists (
+          select from (
+            select id, attempt from webhook_message where endpoint_id = w.id and state = 'queued' and due_at <= now() and due_at >= looked_at.since
+            order by due_at, position offset 0
+          ) m where ${IS_FREE}
+        ))
       ), offered as (
-        select p.id, r.scope, r.scope_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
+        select p.*, r.scope, r.scope_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
         from (
           select *, count(*) over () as endpoints from (
             select * from (select *, row_number() over (partition by scope order by random()) as place from ready where capacity > 0) of_scope
@@ -121,39 +138,40 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
           ) any_order
         ) r
         cross join lateral (
-          select m.id, m.due_at, m.position from webhook_message m
-          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now() and m.due_at >= r.since
+          select m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.due_at,
+            m.position
+          from webhook_message m
+          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now() and m.due_at >= r.since and ${IS_FREE}
             and not exists (
               select from webhook_message e
               where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
-                and e.state in ('queued', 'sending')
-                and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
+                and e.state = 'queued' and (e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
               -- A look-up for each message: joined, and without statistics, the messages of an endpoint would be compared one by one.
               offset 0
             )
-          -- Twice the even share: what is offered beyond it is rarely picked, and ten endpoints would offer ten claims' worth.
-          order by m.due_at, m.position limit least(r.capacity, ceil(2.0 * $3 / r.endpoints))
+          -- At most twice the even share: what is offered beyond it is rarely picked, and ten endpoints would offer ten claims' worth.
+          order by m.due_at, m.position limit least(r.capacity, $3, ceil(2.0 * $3 / r.endpoints))
         ) p
-      ), picked as (
-        select id from (select id, rank, scope_capacity, row_number() over (partition by scope order by rank) as scope_rank from offered) o
+      ), picked as materialized (
+        select * from (select *, row_number() over (partition by scope order by rank) as scope_rank from offered) o
         where scope_rank <= scope_capacity order by rank limit $3
-      ), taken as (
-        select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' and m.due_at <= now()
-        for update skip locked
-      ), claimed as (
-        update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
-        where m.id = any(array(select id from taken))
-        returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position
+      ), lease as (
+        insert into webhook_lease (endpoint_id, owner, until, messages, attempts)
+        select endpoint_id, $1, now() + $2 * interval '1 millisecond', array_agg(id), array_agg(attempt) from picked group by endpoint_id
+        returning id as lease, endpoint_id
       )
-      select (
-        select json_agg(json_build_array(id, endpoint_id, notification_id, channel, event_seq, attempt, attempt - earlier_attempts,
-          date_part('epoch', now() - queued_at) * 1000, date_part('epoch', created_at) * 1000) order by position)
-        from claimed
-      ) as messages, (
-        select json_agg(json_build_object('id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
-          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'endpointFailing', failing_since is not null))
-        from webhook_endpoint where id = any(array(select endpoint_id from claimed))
-      ) as endpoints`,
+      select m.*, (
+        select json_agg(json_build_object('lease', l.lease, 'id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version,
+          'secret', encode(secret, 'hex'), 'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end,
+          'endpointFailing', failing_since is not null))
+        from lease l join webhook_endpoint w on w.id = l.endpoint_id
+      ) as endpoints
+      from (
+        select json_agg(p.id) as ids, json_agg(l.lease) as leases, json_agg(p.notification_id) as notifications, json_agg(p.channel) as channels,
+          json_agg(p.event_seq) as seqs, json_agg(p.attempt) as attempts, json_agg(p.attempt - p.earlier_attempts) as "attemptsSinceQueued",
+          json_agg(date_part('epoch', now() - p.queued_at) * 1000) as ages, json_agg(date_part('epoch', p.created_at) * 1000) as "createdAt"
+        from (select * from picked order by position) p join lease l on l.endpoint_id = p.endpoint_id
+      ) m`,
     values: [
       query.owner,
       query.leaseMs,
@@ -164,56 +182,73 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
       query.perScope,
       JSON.stringify(Array.from(query.scopes, ([scope, held]) => ({ scope, held }))),
       query.from ?? BEGINNING,
+      query.ended,
     ],
   })
-  const { messages, endpoints } = rows[0]!
-  const targets = new Map((endpoints ?? []).map(endpoint => [endpoint.id, toTarget(endpoint)]))
-  return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
+  const { endpoints, ...messages } = rows[0]!
+  const targets = new Map((endpoints ?? []).map(endpoint => [endpoint.lease, toTarget(endpoint)]))
+  return messages.ids === null ? [] : messages.ids.map((_, index) => toClaim(messages as ClaimedMessages, index, targets))
 }
 
-type Target = Pick<WebhookClaim, 'account' | 'mode' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+type Target = Pick<WebhookClaim, 'endpoint' | 'account' | 'mode' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
 /** The secrets are in hexadecimal. */
-type ClaimedEndpoint = Omit<Target, 'secrets'> & { id: string; secret: string; previousSecret: string | null }
+type ClaimedEndpoint = Omit<Target, 'endpoint' | 'secrets'> & {
+  lease: number
+  id: string
+  secret: string
+  previousSecret: string | null
+}
 
-const toTarget = ({ secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
+const toTarget = ({ lease: _, id, secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
   ...endpoint,
+  endpoint: id,
   secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
 })
 
-/** Id, endpoint, notification, channel, event, attempt, attemptsSinceQueued, age and time of creation in milliseconds. */
-type ClaimedMessage = [string, string, string, Channel, number, number, number, number, number]
-
-/** Written member by member, because adding members to a copy takes a hundred times as long. */
-const toClaim = (
-  [id, endpoint, notification, channel, seq, attempt, attemptsSinceQueued, ageMs, createdMs]: ClaimedMessage,
-  { account, mode, url, version, secrets, endpointFailing }: Target,
-): WebhookClaim => ({
-  id,
-  endpoint,
-  account,
-  mode,
-  notification,
-  channel,
-  seq,
-  attempt,
-  attemptsSinceQueued,
-  ageMs,
-  createdAt: new Date(createdMs),
-  url,
-  version,
-  secrets,
-  endpointFailing,
-})
-
-/** Identifies a lease. Only the holder of the lease may settle the message. */
-export interface MessageFence {
-  message: string
-  owner: string
-  attempt: number
+/** The attempts that had ended; the ages and times of creation in milliseconds. */
+interface ClaimedMessages {
+  ids: string[]
+  leases: number[]
+  notifications: string[]
+  channels: Channel[]
+  seqs: number[]
+  attempts: number[]
+  attemptsSinceQueued: number[]
+  ages: number[]
+  createdAt: number[]
 }
 
-export interface Settlement extends MessageFence, AttemptResult {
+/** Written member by member, because adding members to a copy takes a hundred times as long. */
+function toClaim(messages: ClaimedMessages, index: number, targets: ReadonlyMap<number, Target>): WebhookClaim {
+  const lease = messages.leases[index]!
+  const { endpoint, account, mode, url, version, secrets, endpointFailing } = targets.get(lease)!
+  return {
+    id: messages.ids[index]!,
+    lease,
+    endpoint,
+    account,
+    mode,
+    notification: messages.notifications[index]!,
+    channel: messages.channels[index]!,
+    seq: messages.seqs[index]!,
+    attempt: messages.attempts[index]! + 1,
+    attemptsSinceQueued: messages.attemptsSinceQueued[index]! + 1,
+    ageMs: messages.ages[index]!,
+    createdAt: new Date(messages.createdAt[index]!),
+    url,
+    version,
+    secrets,
+    endpointFailing,
+  }
+}
+
+export interface Settlement extends AttemptResult {
+  message: string
+  /** Including the one that is settled. */
+  attempt: number
   state: 'done' | 'queued' | 'dead'
   /** null: no further attempt. */
   delayMs: number | null
@@ -221,7 +256,6 @@ export interface Settlement extends MessageFence, AttemptResult {
 
 const settlementColumns: Columns<Settlement> = {
   message: column('uuid', ({ message }) => message),
-  owner: column('uuid', ({ owner }) => owner),
   attempt: column('int', ({ attempt }) => attempt),
   state: column('text', ({ state }) => state),
   delay_ms: column('bigint', ({ delayMs }) => delayMs),
@@ -235,7 +269,10 @@ const settlementColumns: Columns<Settlement> = {
   response_body: column('text', ({ responseBody }) => responseBody),
 }
 
-/** Writes the outcomes of many attempts and their log. Returns the messages that the worker no longer held, which are nearly always none. */
+/**
+ * Writes the outcomes of many attempts and their log. Returns the messages that the worker no longer held, which are nearly always none: each
+ * attempt has its number, and once a lease is over the attempt under it counts as interrupted.
+ */
 export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>
   new Set(
     await queryValues<string>(db, {
@@ -249,11 +286,9 @@ const SETTLE = `
   with given as materialized (
     ${selectColumns(settlementColumns, 1)}
   ), settled as (
-    update webhook_message m set state = g.state, due_at = coalesce(now() + g.delay_ms * interval '1 millisecond', m.due_at),
-      lease_owner = null, lease_until = null
+    update webhook_message m set state = g.state, attempt = g.attempt, due_at = coalesce(now() + g.delay_ms * interval '1 millisecond', m.due_at)
     from given g
-    -- Only a message in the state 'sending' has an owner. With the state as a condition, all messages under way would be read.
-    where m.id = g.message and m.lease_owner = g.owner and m.attempt = g.attempt
+    where m.id = g.message and m.state = 'queued' and m.attempt = g.attempt - 1
       -- Without the list and without statistics, all messages would be read.
       and m.id = any($1::uuid[])
     returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.state, m.due_at, m.attempt - m.earlier_attempts as attempts
@@ -275,65 +310,6 @@ const SETTLE = `
     from given g join settled s on s.id = g.message
   )
   select message from given where message not in (select id from settled)`
-
-/** Of the messages of a worker. What is in neither set is no longer its own. */
-export interface Renewal {
-  renewed: ReadonlySet<string>
-  /** Another transaction holds them at this moment; their lease is what it was. */
-  passedOver: ReadonlySet<string>
-}
-
-/** The messages of $1 that their worker still holds. */
-const STILL_HELD = `webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
-       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()`
-
-/**
- * Renews leases that have not expired; an expired one may belong to another worker. A message that another transaction holds is passed
- * over: to wait for it here would lose the leases of all others.
- */
-export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Renewal> {
-  const rows = await queryRows<{ id: string; renewed: boolean }>(
-    db,
-    `with own as materialized (select m.id from ${STILL_HELD}), held as (
-       select m.id from ${STILL_HELD} order by m.id for no key update of m skip locked
-     ), renewed as (
-       update webhook_message m set lease_until = now() + $2 * interval '1 millisecond' from held h where m.id = h.id
-       returning m.id
-     )
-     select id, id in (select id from renewed) as renewed from own`,
-    [JSON.stringify(messages), leaseMs],
-  )
-  const idsOf = (renewed: boolean): Set<string> => new Set(rows.filter(row => row.renewed === renewed).map(({ id }) => id))
-  return { renewed: idsOf(true), passedOver: idsOf(false) }
-}
-
-/** Returns claimed messages to the queue, due now, because claims begin at its front; the claim does not count as an attempt. */
-export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
-  execute(
-    db,
-    `update webhook_message m set state = 'queued', attempt = m.attempt - 1, due_at = now(), lease_owner = null, lease_until = null
-     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
-     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
-    [JSON.stringify(messages)],
-  )
-
-/** Queues the messages of dead workers again. Their outcome is unknown, and a duplicate under the same id is harmless. */
-export async function reapMessages(db: Queryable, reason: string): Promise<number> {
-  const { rowCount } = await run(
-    db,
-    `with expired as (
-       select id from webhook_message where state = 'sending' and lease_until < now() order by lease_until limit 1000 for update skip locked
-     ), freed as (
-       update webhook_message m set state = 'queued', due_at = now(), lease_owner = null, lease_until = null
-       from expired x where m.id = x.id
-       returning m.id, m.endpoint_id, m.attempt
-     )
-     insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, error)
-     select f.endpoint_id, f.id, f.attempt, w.url, w.payload_version, now(), 0, $1 from freed f join webhook_endpoint w on w.id = f.endpoint_id`,
-    [reason],
-  )
-  return rowCount ?? 0
-}
 
 /**
  * Makes the next messages of these endpoints due at once, because they work again. Not all of them: hundreds of thousands would take longer

@@ -8,7 +8,8 @@ import type { Channel } from '../../../src/domain/channel.js'
 import type { ChangeOutcome } from '../../../src/domain/delivery/change.js'
 import type { Fact } from '../../../src/domain/delivery/transition.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
-import type { Pool } from '../../../src/store/postgres.js'
+import { type Pool, transaction } from '../../../src/store/postgres.js'
+import { type ClaimQuery, claimMessages, type WebhookClaim } from '../../../src/store/webhook/queue.js'
 import { testKeys } from './gateway.js'
 import { request } from './requests.js'
 
@@ -44,6 +45,22 @@ export function startTestDeliverer(
     },
   }
 }
+
+/** Claims as a worker does that holds nothing yet. */
+export const claimWebhooks = (pool: Pool, query: Partial<ClaimQuery> & Pick<ClaimQuery, 'owner'>): Promise<WebhookClaim[]> =>
+  transaction(pool, db =>
+    claimMessages(db, {
+      leaseMs: 30_000,
+      limit: 100,
+      capacity: 10,
+      endpoints: new Map(),
+      perScope: 100,
+      scopes: new Map(),
+      failuresToPause: 5,
+      ended: [],
+      ...query,
+    }),
+  )
 
 /** A world in which hours are fractions of a second. */
 export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, maxPauseMs: 200, timeoutMs: 1_000 }
