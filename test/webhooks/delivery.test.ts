@@ -582,7 +582,7 @@ describe('order and fairness', () => {
 
   test('a worker that lost its lease cannot overwrite what its successor wrote', async () => {
     await fresh()
-    const { id } = await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
+    await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
     await happen(database.pool, await accept(), 'email', 'sent')
     const [owner, successor] = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002']
     const [claim] = await claimWebhooks(database.pool, { owner, leaseMs: -1_000 })
