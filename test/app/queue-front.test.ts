@@ -31,19 +31,24 @@ test('a lane claims from the front on, and from the beginning when it is asked t
   expect((await claim(question)).map(({ notification }) => notification)).toEqual([idEmail])
 })
 
+/** Among the values of a claim. */
+const FROM = 8
+
 test('the deliverer of webhooks looks for the front before it claims from there', async () => {
   const pool = poolForTest({ connectionString: database.url })
   const asked: { name: string; values: unknown[] }[] = []
-  const { query } = pool
-  pool.query = ((...given: [{ name?: string; values?: unknown[] }]) => {
-    const { name = '', values = [] } = given[0]
-    if (name.includes('webhook')) asked.push({ name, values })
-    return (query as (...values: unknown[]) => unknown).apply(pool, given)
-  }) as typeof pool.query
+  pool.on('connect', client => {
+    const { query } = client
+    client.query = ((...given: [{ name?: string; values?: unknown[] }]) => {
+      const { name = '', values = [] } = given[0]
+      if (name.includes('webhook')) asked.push({ name, values })
+      return (query as (...values: unknown[]) => unknown).apply(client, given)
+    }) as typeof client.query
+  })
   const deliverer = startTestDeliverer(pool)
   await expect.poll(() => asked.length).toBeGreaterThanOrEqual(2)
   await deliverer.stop()
   expect(asked[0]).toMatchObject({ name: 'find-webhook-front', values: [5, '-infinity'] })
   expect(asked[1]).toMatchObject({ name: 'claim-webhooks' })
-  expect(Math.abs(Date.now() - 10_000 - (asked[1]!.values.at(-1) as Date).getTime())).toBeLessThan(60_000)
+  expect(Math.abs(Date.now() - 10_000 - (asked[1]!.values[FROM] as Date).getTime())).toBeLessThan(60_000)
 })
