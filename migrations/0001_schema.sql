@@ -682,19 +682,20 @@ create index webhook_message_due on webhook_message (endpoint_id, due_at, positi
 create index webhook_message_order on webhook_message (endpoint_id, notification_id, channel, event_seq) where state = 'queued';
 create index webhook_message_history on webhook_message (endpoint_id, created_at);
 
--- What a worker delivers at this moment: the messages of one endpoint that it claimed together. A message itself is written once, when
--- the outcome of its attempt is known: to mark it at the claim as well would cost as much as that.
+-- What a worker delivers at this moment: the messages of one claim. A message itself is written once, when the outcome of its attempt is
+-- known: to mark it at the claim as well would cost as much as that.
 create table webhook_lease (
   id bigint generated always as identity primary key,
-  endpoint_id uuid not null,
   owner uuid not null,
   until timestamptz not null,
+  -- Of the messages.
+  endpoints uuid[] not null,
   -- Of each message, the attempts that had ended. A message with more is no longer under this lease.
   messages uuid[] not null,
   attempts integer[] not null
 );
 -- Ids do not compress.
-alter table webhook_lease alter messages set storage external;
+alter table webhook_lease alter endpoints set storage external, alter messages set storage external;
 -- What has ended stays in an index until the last transaction that could see it is over; claims read what ends from now on.
 create index webhook_lease_until on webhook_lease (until);
 

@@ -1337,9 +1337,9 @@ CREATE INDEX webhook_endpoint_paused ON webhook_endpoint USING btree (paused_unt
 
 CREATE TABLE webhook_lease (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  endpoint_id uuid NOT NULL,
   owner uuid NOT NULL,
   until timestamp with time zone NOT NULL,
+  endpoints uuid[] STORAGE EXTERNAL NOT NULL,
   messages uuid[] STORAGE EXTERNAL NOT NULL,
   attempts integer[] NOT NULL,
   CONSTRAINT webhook_lease_pkey PRIMARY KEY (id)

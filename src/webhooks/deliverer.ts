@@ -24,6 +24,8 @@ export interface DelivererOptions extends QueueLimits {
   unseal(claim: WebhookClaim): Buffer[]
   report(outcome: PostOutcome): Promise<unknown>
   release(claims: readonly WebhookClaim[]): Promise<void>
+  /** Leaves messages of which nobody knows the outcome to expire. */
+  abandon(claims: readonly WebhookClaim[]): Promise<void>
   /** Returns the leases that are prolonged. */
   renew(leases: readonly number[]): Promise<Set<number>>
   end(leases: readonly number[]): Promise<void>
@@ -199,10 +201,10 @@ export class Deliverer {
     } catch (error) {
       this.#options.onError(error, 'a webhook was interrupted')
     }
+    const isSettled = isWritten || (await this.#abandon(message.claim))
     this.#inFlight.delete(message)
     this.#forget(message.claim)
-    // Otherwise the message is claimed again when its lease expires.
-    this.#leases.finish(message.claim, isWritten)
+    this.#leases.finish(message.claim, isSettled)
     if (!queue.finishWriting()) return
     this.#queues.delete(message.claim.endpoint)
     // Later messages of the same notification may have waited for these.
@@ -290,6 +292,17 @@ export class Deliverer {
       this.#options.onError(error, 'webhooks are left to their lease')
     })
     for (const claim of untried) this.#leases.finish(claim, isReleased)
+  }
+
+  /** The message is claimed again when its lease expires. Returns whether that lease is its own, however long the others take. */
+  async #abandon(claim: WebhookClaim): Promise<boolean> {
+    return this.#options.abandon([claim]).then(
+      () => true,
+      error => {
+        this.#options.onError(error, 'a webhook is left to the lease of others')
+        return false
+      },
+    )
   }
 
   async #renew(): Promise<void> {

@@ -3,7 +3,7 @@ import type { WebhookClaim } from '../store/webhook/queue.js'
 interface Lease {
   /** Messages without an end. */
   open: number
-  /** A message was given up: nobody knows whether it arrived. The lease must expire, so that the attempt counts as interrupted. */
+  /** A message could not be given back or left to a lease of its own. The lease must expire, so that its attempt counts as interrupted. */
   expires: boolean
 }
 
@@ -26,7 +26,7 @@ export class Leases {
     else known.open++
   }
 
-  /** `isSettled`: its outcome is written, or it is given back. */
+  /** `isSettled`: its outcome is written, or it is no longer under the lease. */
   finish({ lease }: WebhookClaim, isSettled: boolean): void {
     const known = this.#leases.get(lease)
     if (known === undefined) return

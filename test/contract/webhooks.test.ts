@@ -335,8 +335,8 @@ describe('replay', () => {
     const { id } = await create()
     const mensagem = await messageOfAnEvent(id)
     await database.pool.query(
-      `insert into webhook_lease (endpoint_id, owner, until, messages, attempts)
-       select endpoint_id, gen_random_uuid(), now() + interval '1 hour', array[id], array[attempt] from webhook_message where id = $1`,
+      `insert into webhook_lease (owner, until, endpoints, messages, attempts)
+       select gen_random_uuid(), now() + interval '1 hour', array[endpoint_id], array[id], array[attempt] from webhook_message where id = $1`,
       [mensagem],
     )
     expect((await post(`/${id}/replay`, { mensagem })).status).toBe(409)

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { transaction } from '../../src/store/postgres.js'
-import { reapLeases } from '../../src/store/webhook/leases.js'
+import { findExpiredLeases, reapWebhooks } from '../../src/store/webhook/leases.js'
 import { settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, poolForTest, type TestDatabase } from '../support/database/database.js'
 import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
@@ -531,7 +531,10 @@ describe('order and fairness', () => {
     expect(rows[0].tried).toBeLessThan(40)
   })
 
-  const reap = () => transaction(database.pool, db => reapLeases(db, 'O processo foi interrompido.'))
+  const reap = async (): Promise<number> => {
+    const { leases } = await findExpiredLeases(database.pool, null)
+    return transaction(database.pool, db => reapWebhooks(db, leases, 'O processo foi interrompido.'))
+  }
 
   test('what a dead worker held is sent by the next one, under the same id', async () => {
     await fresh()

@@ -1,9 +1,10 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { reaperOf } from '../../src/app/worker/webhooks.js'
 import { newId } from '../../src/domain/id.js'
 import { transaction } from '../../src/store/postgres.js'
 import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
-import { awaitTurn, reapLeases } from '../../src/store/webhook/leases.js'
+import { awaitTurn, findExpiredLeases, reapWebhooks } from '../../src/store/webhook/leases.js'
 import { pruneMessages, replayBatch } from '../../src/store/webhook/messages.js'
 import { makeMessagesDue, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
@@ -100,10 +101,26 @@ test('leases that are over are ended, although another transaction holds one of 
   const [held, ...others] = await claim()
   await holdRows(database.url, HOLD_MESSAGE, [held!.id])
   await database.pool.query("update webhook_lease set until = now() - interval '1 second'")
-  expect(await transaction(database.pool, db => reapLeases(db, 'interrompido'))).toBe(others.length)
+  const { leases } = await findExpiredLeases(database.pool, null)
+  expect(await transaction(database.pool, db => reapWebhooks(db, leases, 'interrompido'))).toBe(others.length)
   const { rows } = await database.pool.query('select id, attempt from webhook_message where attempt > 0')
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(others.map(({ id }) => id)))
   expect(await claim()).toHaveLength(others.length + 1)
+})
+
+test('all leases of dead workers are ended in one round, and each message has one attempt more', async () => {
+  await database.pool.query(
+    `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)
+     select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2 from generate_series(1, 16)`,
+    [endpoints[0]],
+  )
+  for (let n = 0; n < 20; n++) expect(await claimWebhooks(database.pool, { owner, limit: 1, leaseMs: -1_000 })).toHaveLength(1)
+  const reap = reaperOf(database.pool)
+  await reap()
+  await reap()
+  expect((await database.pool.query('select from webhook_lease')).rows).toEqual([])
+  const { rows } = await database.pool.query('select distinct attempt from webhook_message')
+  expect(rows).toEqual([{ attempt: 1 }])
 })
 
 test('a node that vanishes in its turn is ended after a second, and the others claim', async () => {

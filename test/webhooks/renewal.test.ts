@@ -49,6 +49,9 @@ function deliveringWith(isRenewed: (lease: number) => boolean) {
       if (message === 'b') throw new Error('not written')
     },
     release: async () => {},
+    abandon: async () => {
+      throw new Error('not reachable')
+    },
     renew: async leases => {
       renewals++
       return new Set(leases.filter(isRenewed))

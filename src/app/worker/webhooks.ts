@@ -13,7 +13,14 @@ import { QueueFront } from '../../runtime/queue-front.js'
 import { doAll, isItemFault, isLocked, isTooSlow, type Pool, transaction } from '../../store/postgres.js'
 import { pruneAttempts } from '../../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../../store/webhook/endpoints.js'
-import { endLeases, reapLeases, releaseMessages, renewLeases } from '../../store/webhook/leases.js'
+import {
+  abandonMessages,
+  endLeases,
+  findExpiredLeases,
+  reapWebhooks,
+  releaseMessages,
+  renewLeases,
+} from '../../store/webhook/leases.js'
 import { pruneMessages } from '../../store/webhook/messages.js'
 import { claimMessages, findFront } from '../../store/webhook/queue.js'
 import { Deliverer, type DelivererOptions } from '../../webhooks/deliverer.js'
@@ -103,6 +110,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => repeatWhileBusy(() => submitTo(reports, outcome)),
     release: claims => releaseMessages(pool, owner, claims),
+    abandon: claims => abandonMessages(pool, owner, claims),
     renew: leases => renewLeases(pool, owner, leases, leaseMs),
     end: leases => endLeases(pool, owner, leases),
     onError,
@@ -113,13 +121,29 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [
-  {
-    name: 'interrupted webhooks',
-    everyMs: 5 * SECOND_MS,
-    run: () => transaction(pool, db => reapLeases(db, 'O processo que fazia esta entrega foi interrompido; ela será repetida.')),
-  },
+  { name: 'interrupted webhooks', everyMs: 5 * SECOND_MS, run: reaperOf(pool) },
   { name: 'old webhooks', everyMs: HOUR_MS, oneNode: true, run: () => prune(pool, config.webhooks.days) },
 ]
+
+/** A search that found nothing need not be made again. What ended in the last minute is looked at again: a lease may be written while it is. */
+const SEARCHED_AGAIN_MS = MINUTE_MS
+const MOST_TURNS = 100
+
+/** Ends the leases of dead workers, a few in each turn, so that claims go on in between. */
+export function reaperOf(pool: Pool): () => Promise<void> {
+  let since: Date | null = null
+  return async () => {
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
+      const { at, leases } = await findExpiredLeases(pool, since)
+      if (leases.length === 0) {
+        since = new Date(at.getTime() - SEARCHED_AGAIN_MS)
+        return
+      }
+      const reason = 'O processo que fazia esta entrega foi interrompido; ela será repetida.'
+      await transaction(pool, db => reapWebhooks(db, leases, reason))
+    }
+  }
+}
 
 async function prune(pool: Pool, days: number): Promise<void> {
   const pieces = [

@@ -5,9 +5,9 @@ import { type Columns, column, columnValues, selectColumns } from '../columns.js
 import { execute, type Queryable, queryValue, queryValues, run, type Transaction } from '../postgres.js'
 import { BEGINNING, frontOf } from '../queue-front.js'
 import type { AttemptResult } from './attempts.js'
-import { awaitTurn, UNDER_WAY } from './leases.js'
+import { awaitTurn, COUNTS, OWN_LEASES } from './leases.js'
 
-/** A message of the outbox, claimed under a lease together with others of its endpoint. */
+/** A message of the outbox, claimed under a lease together with others. */
 export interface WebhookClaim extends Scope {
   id: string
   lease: number
@@ -102,7 +102,7 @@ export async function findFront(db: Queryable, failuresToPause: number, from: Da
 }
 
 /**
- * Claims due messages: writes a lease for those of each endpoint, and leaves them as they are. Endpoints are served in rotation, and each
+ * Claims due messages: writes one lease for all of them, and leaves them as they are. Endpoints are served in rotation, and each
  * endpoint and each scope has a limit, so that a slow one delays only itself. A message waits for the earlier ones of its notification and
  * channel that are being sent, are due or are in their first attempts.
  */
@@ -110,11 +110,15 @@ export async function claimMessages(db: Transaction, query: ClaimQuery): Promise
   await awaitTurn(db)
   // The result is one row with a list for each column: hundreds of rows take several times as long to read, and a list for each message
   // several times as long to write. Each endpoint is returned once.
-  const { rows } = await run<Nullable<ClaimedMessages> & { endpoints: ClaimedEndpoint[] | null }>(db, {
+  const { rows } = await run<Nullable<ClaimedMessages & { lease: number; targets: ClaimedEndpoint[] }>>(db, {
     name: 'claim-webhooks',
     text: `
-      with recursive ${endpointsFrom('$9::timestamptz', '$5')}, under_way as materialized (${UNDER_WAY}), ended as (
-        delete from webhook_lease where id = any($10::bigint[]) and owner = $1
+      with recursive ${endpointsFrom('$9::timestamptz', '$5')}, live as materialized (
+        select endpoints, messages, attempts from webhook_lease where ${COUNTS}
+      ), under_way as materialized (
+        select u.message, u.attempt from live cross join unnest(messages, attempts) as u(message, attempt)
+      ), ended as (
+        delete from webhook_lease where id = any(array(${OWN_LEASES('$1', '$10')}))
       ), ready as (
         select w.id, looked_at.since, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
           case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
@@ -123,7 +127,7 @@ export async function claimMessages(db: Transaction, query: ClaimQuery): Promise
         cross join lateral (select w.account_id || ' ' || w.mode as scope) a
         left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
         -- An endpoint of which nothing is due that is not under way takes no place and no share. Alone, it would take them from nobody.
-        where ${MAY_BE_CALLED} and looked_at.since <= now() and ((select count(*) from looked_at) = 1 or w.id not in (select endpoint_id from webhook_lease where until > now() - interval '1 minute') or exists (
+        where ${MAY_BE_CALLED} and looked_at.since <= now() and ((select count(*) from looked_at) = 1 or w.id not in (select unnest(endpoints) from live) or exists (
           select from (
             select id, attempt from webhook_message where endpoint_id = w.id and state = 'queued' and due_at <= now() and due_at >= looked_at.since
             order by due_at, position offset 0
@@ -145,7 +149,10 @@ export async function claimMessages(db: Transaction, query: ClaimQuery): Promise
             and not exists (
               select from webhook_message e
               where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
-                and e.state = 'queued' and (e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
+                and e.state = 'queued' and (
+                  e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS}
+                  or (e.id, e.attempt) in (select message, attempt from under_way)
+                )
               -- A look-up for each message: joined, and without statistics, the messages of an endpoint would be compared one by one.
               offset 0
             )
@@ -156,21 +163,21 @@ export async function claimMessages(db: Transaction, query: ClaimQuery): Promise
         select * from (select *, row_number() over (partition by scope order by rank) as scope_rank from offered) o
         where scope_rank <= scope_capacity order by rank limit $3
       ), lease as (
-        insert into webhook_lease (endpoint_id, owner, until, messages, attempts)
-        select endpoint_id, $1, now() + $2 * interval '1 millisecond', array_agg(id), array_agg(attempt) from picked group by endpoint_id
-        returning id as lease, endpoint_id
+        insert into webhook_lease (owner, until, endpoints, messages, attempts)
+        select $1, now() + $2 * interval '1 millisecond', array_agg(distinct endpoint_id), array_agg(id), array_agg(attempt)
+        from picked having count(*) > 0
+        returning id
       )
-      select m.*, (
-        select json_agg(json_build_object('lease', l.lease, 'id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version,
-          'secret', encode(secret, 'hex'), 'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end,
-          'endpointFailing', failing_since is not null))
-        from lease l join webhook_endpoint w on w.id = l.endpoint_id
-      ) as endpoints
+      select (select id from lease) as lease, m.*, (
+        select json_agg(json_build_object('id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
+          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'endpointFailing', failing_since is not null))
+        from webhook_endpoint where id = any(array(select distinct endpoint_id from picked))
+      ) as targets
       from (
-        select json_agg(p.id) as ids, json_agg(l.lease) as leases, json_agg(p.notification_id) as notifications, json_agg(p.channel) as channels,
-          json_agg(p.event_seq) as seqs, json_agg(p.attempt) as attempts, json_agg(p.attempt - p.earlier_attempts) as "attemptsSinceQueued",
-          json_agg(date_part('epoch', now() - p.queued_at) * 1000) as ages, json_agg(date_part('epoch', p.created_at) * 1000) as "createdAt"
-        from (select * from picked order by position) p join lease l on l.endpoint_id = p.endpoint_id
+        select json_agg(id) as ids, json_agg(endpoint_id) as endpoints, json_agg(notification_id) as notifications, json_agg(channel) as channels,
+          json_agg(event_seq) as seqs, json_agg(attempt) as attempts, json_agg(attempt - earlier_attempts) as "attemptsSinceQueued",
+          json_agg(date_part('epoch', now() - queued_at) * 1000) as ages, json_agg(date_part('epoch', created_at) * 1000) as "createdAt"
+        from (select * from picked order by position) p
       ) m`,
     values: [
       query.owner,
@@ -185,33 +192,28 @@ export async function claimMessages(db: Transaction, query: ClaimQuery): Promise
       query.ended,
     ],
   })
-  const { endpoints, ...messages } = rows[0]!
-  const targets = new Map((endpoints ?? []).map(endpoint => [endpoint.lease, toTarget(endpoint)]))
-  return messages.ids === null ? [] : messages.ids.map((_, index) => toClaim(messages as ClaimedMessages, index, targets))
+  const { lease, targets, ...messages } = rows[0]!
+  if (lease === null) return []
+  const byEndpoint = new Map(targets!.map(endpoint => [endpoint.id, toTarget(endpoint)]))
+  return messages.ids!.map((_, index) => toClaim(lease, messages as ClaimedMessages, index, byEndpoint))
 }
 
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
-type Target = Pick<WebhookClaim, 'endpoint' | 'account' | 'mode' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
+type Target = Pick<WebhookClaim, 'account' | 'mode' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
 /** The secrets are in hexadecimal. */
-type ClaimedEndpoint = Omit<Target, 'endpoint' | 'secrets'> & {
-  lease: number
-  id: string
-  secret: string
-  previousSecret: string | null
-}
+type ClaimedEndpoint = Omit<Target, 'secrets'> & { id: string; secret: string; previousSecret: string | null }
 
-const toTarget = ({ lease: _, id, secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
+const toTarget = ({ secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
   ...endpoint,
-  endpoint: id,
   secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
 })
 
 /** The attempts that had ended; the ages and times of creation in milliseconds. */
 interface ClaimedMessages {
   ids: string[]
-  leases: number[]
+  endpoints: string[]
   notifications: string[]
   channels: Channel[]
   seqs: number[]
@@ -222,9 +224,9 @@ interface ClaimedMessages {
 }
 
 /** Written member by member, because adding members to a copy takes a hundred times as long. */
-function toClaim(messages: ClaimedMessages, index: number, targets: ReadonlyMap<number, Target>): WebhookClaim {
-  const lease = messages.leases[index]!
-  const { endpoint, account, mode, url, version, secrets, endpointFailing } = targets.get(lease)!
+function toClaim(lease: number, messages: ClaimedMessages, index: number, targets: ReadonlyMap<string, Target>): WebhookClaim {
+  const endpoint = messages.endpoints[index]!
+  const { account, mode, url, version, secrets, endpointFailing } = targets.get(endpoint)!
   return {
     id: messages.ids[index]!,
     lease,
