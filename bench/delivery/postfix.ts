@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,15 +35,21 @@ export function missingPostfix(signed: boolean): string | null {
 export async function startPostfix(workspace: Workspace, sinkPort: number, key: SigningKey | null): Promise<Postfix> {
   const signer = key === null ? null : await startOpendkim(workspace, key)
   const port = await freePort()
-  const { settings, queue } = writePostfixSettings(workspace.folder(`postfix-${port}`), port, {
+  const {
+    settings,
+    queue,
+    master: program,
+  } = writePostfixSettings(workspace.folder(`postfix-${port}`), port, {
     relayhost: `[127.0.0.1]:${sinkPort}`,
     // Otherwise Postfix holds back its clients while the queue is long.
     in_flow_delay: '0',
     ...(signer === null ? {} : { smtpd_milters: `inet:127.0.0.1:${signer.port}`, milter_default_action: 'tempfail' }),
   })
   // Detached: a master that ends takes its process group along.
-  const options = { detached: true, stdio: 'ignore' } as const
-  const master = workspace.spawn(findProgram('postfix')!, ['-c', settings, 'start-fg'], options)
+  const options = { detached: true, stdio: 'ignore', env: { ...process.env, MAIL_CONFIG: settings } } as const
+  // Makes the folders of the queue. The master itself is our child: the script of 'postfix start-fg' ends without it.
+  execFileSync(findProgram('postfix')!, ['-c', settings, 'check'], { stdio: 'ignore' })
+  const master = workspace.spawn(program, ['-s'], options)
   await untilListening(port)
   return {
     async inject(count, bytes) {

@@ -7,6 +7,8 @@ interface PostfixFiles {
   settings: string
   queue: string
   log: string
+  /** The program that runs all others. */
+  master: string
 }
 
 const DAEMON_FOLDERS = ['/usr/lib/postfix/sbin', '/usr/libexec/postfix', '/usr/lib/postfix']
@@ -65,5 +67,5 @@ export function writePostfixSettings(folder: string, port: number, more: Record<
   const text = Object.entries(lines).map(([name, value]) => `${name} = ${value}\n`)
   writeFileSync(join(settings, 'main.cf'), text.join(''))
   writeFileSync(join(settings, 'master.cf'), `127.0.0.1:${port} inet n - n - - smtpd${SERVICES}`)
-  return { settings, queue, log }
+  return { settings, queue, log, master: join(lines.daemon_directory!, 'master') }
 }
