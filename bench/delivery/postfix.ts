@@ -35,21 +35,17 @@ export function missingPostfix(signed: boolean): string | null {
 export async function startPostfix(workspace: Workspace, sinkPort: number, key: SigningKey | null): Promise<Postfix> {
   const signer = key === null ? null : await startOpendkim(workspace, key)
   const port = await freePort()
-  const {
-    settings,
-    queue,
-    master: program,
-  } = writePostfixSettings(workspace.folder(`postfix-${port}`), port, {
+  const files = writePostfixSettings(workspace.folder(`postfix-${port}`), port, {
     relayhost: `[127.0.0.1]:${sinkPort}`,
     // Otherwise Postfix holds back its clients while the queue is long.
     in_flow_delay: '0',
     ...(signer === null ? {} : { smtpd_milters: `inet:127.0.0.1:${signer.port}`, milter_default_action: 'tempfail' }),
   })
   // Detached: a master that ends takes its process group along.
-  const options = { detached: true, stdio: 'ignore', env: { ...process.env, MAIL_CONFIG: settings } } as const
+  const options = { detached: true, stdio: 'ignore', env: { ...process.env, MAIL_CONFIG: files.settings } } as const
   // Makes the folders of the queue. The master itself is our child: the script of 'postfix start-fg' ends without it.
-  execFileSync(findProgram('postfix')!, ['-c', settings, 'check'], { stdio: 'ignore' })
-  const master = workspace.spawn(program, ['-s'], options)
+  execFileSync(findProgram('postfix')!, ['-c', files.settings, 'check'], { stdio: 'ignore' })
+  const master = workspace.spawn(files.master, ['-s'], options)
   await untilListening(port)
   return {
     async inject(count, bytes) {
@@ -61,7 +57,7 @@ export async function startPostfix(workspace: Workspace, sinkPort: number, key: 
       if (code !== 0) throw new Error(`smtp-source ended with ${code}`)
     },
     async untilEmpty() {
-      while (QUEUES.some(name => holdsFile(join(queue, name)))) await sleep(5)
+      while (QUEUES.some(name => holdsFile(join(files.queue, name)))) await sleep(5)
     },
     cpuSeconds: () => cpuSeconds(master.pid!) + (signer === null ? 0 : cpuSeconds(signer.pid)),
     async stop() {

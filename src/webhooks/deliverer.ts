@@ -195,13 +195,13 @@ export class Deliverer {
 
   /** Never rejects. It ends after this call: a message that was attempted waits for its outcome to be written. */
   async #finish(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
-    let isWritten = false
+    let isSettled: boolean
     try {
-      isWritten = await this.#deliver(queue, message)
+      isSettled = await this.#deliver(queue, message)
     } catch (error) {
       this.#options.onError(error, 'a webhook was interrupted')
+      isSettled = await this.#abandon(message.claim)
     }
-    const isSettled = isWritten || (await this.#abandon(message.claim))
     this.#inFlight.delete(message)
     this.#forget(message.claim)
     this.#leases.finish(message.claim, isSettled)
@@ -211,7 +211,7 @@ export class Deliverer {
     this.notify()
   }
 
-  /** Returns whether the outcome is written. */
+  /** Returns whether the outcome is written; if not, the lease is over. */
   async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<boolean> {
     const { failuresToPause, trace, report } = this.#options
     let outcome: PostOutcome | null = null

@@ -356,6 +356,23 @@ test('what may not overtake a message that is put off waits as long as it, and i
   expect(await waits()).toEqual(['email 2 waits', 'email 3', 'email 4', 'sms 3 waits'])
 })
 
+test('a message waits for an earlier one that is under way, although that was put off and may be overtaken', async () => {
+  const { pool } = database
+  await pool.query('delete from webhook_message')
+  await pool.query('delete from webhook_lease')
+  const notification = crypto.randomUUID()
+  for (const seq of [2, 3])
+    await pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, attempt) values ($1, $2, $3, 'email', $4, 3)`,
+      [crypto.randomUUID(), endpoints[1], notification, seq],
+    )
+  expect((await transaction(pool, claim)).map(({ seq }) => seq)).toEqual([2])
+  await pool.query("update webhook_message set due_at = now() + interval '1 hour' where event_seq = 2")
+  expect(await transaction(pool, claim)).toEqual([])
+  await pool.query('delete from webhook_lease')
+  expect((await transaction(pool, claim)).map(({ seq }) => seq)).toEqual([3])
+})
+
 test('an endpoint that works again gets its next five thousand messages at once, and the others at their time', async () => {
   const { pool } = database
   await pool.query('delete from webhook_message')

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { transaction } from '../../src/store/postgres.js'
-import { findExpiredLeases, reapWebhooks } from '../../src/store/webhook/leases.js'
+import { endExpiredLeases, findExpiredLeases } from '../../src/store/webhook/leases.js'
 import { settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, poolForTest, type TestDatabase } from '../support/database/database.js'
 import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway/gateway.js'
@@ -533,7 +533,7 @@ describe('order and fairness', () => {
 
   const reap = async (): Promise<number> => {
     const { leases } = await findExpiredLeases(database.pool, null)
-    return transaction(database.pool, db => reapWebhooks(db, leases, 'O processo foi interrompido.'))
+    return transaction(database.pool, db => endExpiredLeases(db, leases, 'O processo foi interrompido.'))
   }
 
   test('what a dead worker held is sent by the next one, under the same id', async () => {

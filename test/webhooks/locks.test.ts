@@ -4,7 +4,7 @@ import { reaperOf } from '../../src/app/worker/webhooks.js'
 import { newId } from '../../src/domain/id.js'
 import { transaction } from '../../src/store/postgres.js'
 import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
-import { awaitTurn, findExpiredLeases, reapWebhooks } from '../../src/store/webhook/leases.js'
+import { awaitTurn, endExpiredLeases, findExpiredLeases } from '../../src/store/webhook/leases.js'
 import { pruneMessages, replayBatch } from '../../src/store/webhook/messages.js'
 import { makeMessagesDue, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
@@ -102,7 +102,7 @@ test('leases that are over are ended, although another transaction holds one of 
   await holdRows(database.url, HOLD_MESSAGE, [held!.id])
   await database.pool.query("update webhook_lease set until = now() - interval '1 second'")
   const { leases } = await findExpiredLeases(database.pool, null)
-  expect(await transaction(database.pool, db => reapWebhooks(db, leases, 'interrompido'))).toBe(others.length)
+  expect(await transaction(database.pool, db => endExpiredLeases(db, leases, 'interrompido'))).toBe(others.length)
   const { rows } = await database.pool.query('select id, attempt from webhook_message where attempt > 0')
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(others.map(({ id }) => id)))
   expect(await claim()).toHaveLength(others.length + 1)

@@ -15,9 +15,9 @@ import { pruneAttempts } from '../../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../../store/webhook/endpoints.js'
 import {
   abandonMessages,
+  endExpiredLeases,
   endLeases,
   findExpiredLeases,
-  reapWebhooks,
   releaseMessages,
   renewLeases,
 } from '../../store/webhook/leases.js'
@@ -140,7 +140,7 @@ export function reaperOf(pool: Pool): () => Promise<void> {
         return
       }
       const reason = 'O processo que fazia esta entrega foi interrompido; ela será repetida.'
-      await transaction(pool, db => reapWebhooks(db, leases, reason))
+      await transaction(pool, db => endExpiredLeases(db, leases, reason))
     }
   }
 }

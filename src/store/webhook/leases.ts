@@ -109,7 +109,7 @@ export async function findExpiredLeases(db: Queryable, since: Date | null): Prom
  * Ends leases of dead workers. Of the attempts that were under way nobody knows the outcome: they count, the log says so, and the messages
  * are due again. A duplicate under the same id is harmless.
  */
-export async function reapWebhooks(db: Transaction, leases: readonly number[], reason: string): Promise<number> {
+export async function endExpiredLeases(db: Transaction, leases: readonly number[], reason: string): Promise<number> {
   await awaitTurn(db)
   const { rowCount } = await run(
     db,
